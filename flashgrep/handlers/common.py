@@ -382,6 +382,7 @@ def coverage_of(
         "" if is_listed else UNLISTED,
         stats.detail,
         workspace.freshness.swept_because,
+        workspace.freshness.link_problem,
         workspace.progress.detail,
         f"more files than ignore rules leave: {unused}" if unused else "",
         f"an edit was refused, so the text counts as before it; open again: {behind}" if behind else "",

@@ -34,6 +34,22 @@ class Entry(NamedTuple):
 _new_entry = tuple.__new__  # a third of the time of Entry(...), which the walk of a large tree notices
 
 
+class _Walk(NamedTuple):
+    """What one walk goes by, and what it tells."""
+
+    private: set[int]
+    """Inodes of folders that may be our own."""
+    excluded: dict[bytes, bool]
+    on_linked: Callable[[bytes], None] | None
+
+    def look_again(self, path: bytes, folder: int, found: os.stat_result) -> os.stat_result:
+        """Tell of a file that has other names, and return what it is from then on."""
+        if self.on_linked is None:
+            return found
+        self.on_linked(path)
+        return os.stat(path.rpartition(b"/")[2], dir_fd=folder, follow_symlinks=False)
+
+
 class Walker:
     """Walks one root and answers, path by path, whether the walk would come by; safe to use from several threads."""
 
@@ -62,9 +78,12 @@ class Walker:
         under: bytes = b"",
         *,
         on_directory: Callable[[bytes], None] | None = None,
+        on_linked: Callable[[bytes], None] | None = None,
         excluded: dict[bytes, bool] | None = None,
     ) -> Iterator[Entry]:
         """Yield the files below ``under``; ``on_directory`` hears of each folder before it is read.
+
+        ``on_linked`` hears of each file that has other names, before what it is now is looked at.
 
         ``excluded`` is given the files and folders (True) that rules take out of the folders walked, by path; no more
         than one beyond MOST_EXCLUDED.
@@ -79,14 +98,14 @@ class Walker:
             return
         inside = self._scopes.of(under)
         private = {inode for _, inode in self._private.identities()}
-        excluded = {} if excluded is None else excluded
+        walk = _Walk(private, {} if excluded is None else excluded, on_linked)
         # A stack of our own: recursion would hold a descriptor open for each level.
         pending = [(under, inside)] if inside is not None else []
         while pending:
             folder, scope = pending.pop()
             if on_directory is not None:
                 on_directory(folder)
-            yield from self._visit(folder, scope, pending, private, excluded, settled=folder == under)
+            yield from self._visit(folder, scope, pending, walk, settled=folder == under)
 
     def accepts(self, path: bytes, *, is_dir: bool = False) -> bool:
         """Return whether ``walk`` would visit ``path``, were it a regular file (or a folder)."""
@@ -158,8 +177,7 @@ class Walker:
         folder: bytes,
         scope: Scope,
         pending: list[tuple[bytes, Scope]],
-        private: set[int],
-        excluded: dict[bytes, bool],
+        walk: "_Walk",
         *,
         settled: bool,
     ) -> Iterator[Entry]:
@@ -176,16 +194,17 @@ class Walker:
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)
                     if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
-                        if len(excluded) <= MOST_EXCLUDED and (is_dir or entry.is_file(follow_symlinks=False)):
-                            excluded[lead + name] = is_dir
+                        if len(walk.excluded) <= MOST_EXCLUDED and (is_dir or entry.is_file(follow_symlinks=False)):
+                            walk.excluded[lead + name] = is_dir
                         continue
                     if is_dir:
                         # By inode first, which costs nothing; only a hit is looked at more closely.
-                        if entry.inode() in private and self._scopes.of(lead + name) is None:
+                        if entry.inode() in walk.private and self._scopes.of(lead + name) is None:
                             continue
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)
+                        found = found if found.st_nlink == 1 else walk.look_again(lead + name, opened, found)
                         yield _new_entry(
                             Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
                         )

@@ -6,6 +6,7 @@ own event through a watching thread cost 400 µs). watchdog has no such call; th
 own event is awaited, as watchman does it (its docs call the marker a cookie).
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -48,6 +49,14 @@ SILENT = frozenset({
 
 _MOUNTS = Path("/proc/self/mountinfo")
 
+MOST_LINKED = 8192
+"""Files with other names (hard links) that are watched each, and at most a quarter of what one may watch."""
+
+MOST_NAMES = 64
+"""Names of one file that are kept; events of those below the root tell the others."""
+
+_WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
+
 READ_BYTES = 1 << 18
 """Read from the queue at once: about 8,000 events."""
 
@@ -65,6 +74,13 @@ class Watcher(Protocol):
 
     failed: str
     """Why not all changes are seen (a limit, a file system without events), or empty."""
+
+    @property
+    def link_problem(self) -> str:
+        """Why writes by other names of some files are not seen, or empty."""
+
+    def add_file(self, path: bytes) -> None:
+        """Watch one file that has other names (hard links), by which it may be written where nothing is watched."""
 
     def add(self, folder: bytes) -> None:
         """Watch one folder, given relative to the root; called before the folder is read."""
@@ -122,14 +138,18 @@ class Inotify:
     _MASK = (
         _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
     ) | (_ONLYDIR | _DONT_FOLLOW | _EXCL_UNLINK)
+    _LINKED_MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _DONT_FOLLOW
     _EVENT = struct.Struct("iIII")
 
     def __init__(self, root: bytes) -> None:
-        self.failed = ""
+        self.failed = self.link_problem = ""
         self._root = root
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._folders: dict[int, bytes] = {}
         self._numbers: dict[bytes, int] = {}
+        self._linked: dict[int, dict[bytes, None]] = {}
+        """The names of files that are watched each; some may be gone, which costs a look."""
+        self._most_linked = -1
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
             self.failed = f"no inotify: {os.strerror(ctypes.get_errno())}"
@@ -159,6 +179,27 @@ class Inotify:
             hint = " (raise fs.inotify.max_user_watches)" if problem == errno.ENOSPC else ""
             self.failed = f"cannot watch: {os.strerror(problem)}{hint}"
 
+    def add_file(self, path: bytes) -> None:
+        """Watch a file by its inode, which tells of writes by any name; a limit reached is kept in ``link_problem``."""
+        if self._fd < 0:
+            return
+        if self._most_linked < 0:
+            self._most_linked = MOST_LINKED
+            with contextlib.suppress(OSError, ValueError):
+                self._most_linked = min(MOST_LINKED, int(_WATCH_LIMIT.read_text()) // 4)
+        if len(self._linked) < self._most_linked:
+            number = self._libc.inotify_add_watch(self._fd, self._root + b"/" + path, self._LINKED_MASK)
+            if number >= 0:
+                names = self._linked.setdefault(number, {})
+                names.pop(path, None)
+                names[path] = None
+                if len(names) > MOST_NAMES:
+                    del names[next(iter(names))]
+                return
+            if ctypes.get_errno() != errno.ENOSPC:  # it is gone, or may not be read
+                return
+        self.link_problem = f"of files with other names (hard links) {len(self._linked)} are watched, not all"
+
     def settle(self, timeout: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
         """Return at once: the kernel has queued every event already."""
         return True
@@ -175,7 +216,12 @@ class Inotify:
             while at < len(data):
                 number, mask, _, size = self._EVENT.unpack_from(data, at)
                 at += self._EVENT.size
-                self._take_event(number, mask, data[at : at + size].rstrip(b"\0"), found)
+                if number in self._linked:
+                    found += [Change("file", path) for path in self._linked[number]]
+                    if mask & self._IGNORED:  # this watch has ended
+                        del self._linked[number]
+                else:
+                    self._take_event(number, mask, data[at : at + size].rstrip(b"\0"), found)
                 at += size
         return found
 
@@ -220,7 +266,7 @@ class Marked(FileSystemEventHandler):
     """Elsewhere: watchdog's thread, and marker files for a barrier."""
 
     def __init__(self, root: bytes) -> None:
-        self.failed = ""
+        self.failed = self.link_problem = ""
         self._root = root
         self._found: list[Change] = []
         self._lock = threading.Lock()
@@ -239,6 +285,11 @@ class Marked(FileSystemEventHandler):
 
     def add(self, folder: bytes) -> None:
         """Do nothing: the whole tree is watched."""
+
+    def add_file(self, path: bytes) -> None:
+        """Tell that this is not seen: watchdog watches folders."""
+        name = os.fsdecode(path).encode("utf-8", "replace").decode()
+        self.link_problem = f"writes by other names (hard links) than those searched are not seen, as of {name}"
 
     def close(self) -> None:
         """Stop the watching thread."""

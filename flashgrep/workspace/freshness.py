@@ -71,6 +71,16 @@ class SwitchableWatcher:
             self._watcher = None
         return True
 
+    @property
+    def link_problem(self) -> str:
+        """Why writes by other names of some files are not seen, or empty."""
+        return "" if self._watcher is None or self._watcher.failed else self._watcher.link_problem
+
+    def add_file(self, path: bytes) -> None:
+        """Watch one file that has other names, if anything is watched."""
+        if self._watcher is not None:
+            self._watcher.add_file(path)
+
     def add(self, folder: bytes) -> None:
         """Watch one folder, if anything is watched."""
         if self._watcher is not None:
@@ -120,6 +130,11 @@ class Freshness:
     def watch_problem(self) -> str:
         """Why not all changes are seen, or empty."""
         return self._watcher.failed
+
+    @property
+    def link_problem(self) -> str:
+        """Why writes by other names (hard links) of some files are not seen, or empty."""
+        return self._watcher.link_problem
 
     @property
     def is_switched_off(self) -> bool:

@@ -186,6 +186,8 @@ class Tree:
         if found is None:
             return False
         if found.st_nlink > 1:  # an event tells only the name that a file was written by
+            if ours:
+                self._watcher.add_file(path)
             for twin in self.table.same_inode(found.st_ino):
                 if twin != path:
                     self._mark_as_is(files, twin)
@@ -262,7 +264,8 @@ class Tree:
         before = self._outside.look()
         excluded: dict[bytes, bool] = {}
         table = FileTable() if anew else self.table
-        changed, missing = table.compare(self._walker.walk(on_directory=self._watcher.add, excluded=excluded))
+        walk = self._walker.walk(on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded)
+        changed, missing = table.compare(walk)
         self._outside.note(before)
         marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
         for path, size in changed.items():
@@ -292,8 +295,10 @@ class Tree:
         """Walk one folder, placing watches."""
         if self._walker.accepts(folder, is_dir=True):
             excluded: dict[bytes, bool] = {}
-            entries = list(self._walker.walk(folder, on_directory=self._watcher.add, excluded=excluded))
-            return Listing(entries, excluded)
+            walk = self._walker.walk(
+                folder, on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded
+            )
+            return Listing(list(walk), excluded)
         # Rules take the folder out: it is noted as such if the one above it is walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.ingest import watch
 from flashgrep.ingest.watch import Change
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, files_with, index_of, opened, put
@@ -72,6 +73,51 @@ async def test_a_file_written_by_its_other_name_is_seen_under_both(root: Path) -
             file.write(b"thread")
         assert await files_with(workspace, "thread") == {b"a.txt", b"sub/twin.txt"}
         assert await files_with(workspace, "needle") == set()
+
+
+async def test_a_file_written_by_a_name_where_nothing_is_watched_is_seen(root: Path) -> None:
+    outside = root.parent / f"{root.name}-user" / "outside.txt"
+    outside.parent.mkdir()
+    put(root, {"a.txt": b"needle\n", "sub/b.txt": b"needle\n", ".gitignore": b"ignored/\n"})
+    (root / "ignored").mkdir()
+    outside.hardlink_to(root / "a.txt")
+    (root / "ignored" / "b.txt").hardlink_to(root / "sub" / "b.txt")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        write_in_place(outside, b"thread\n")
+        write_in_place(root / "ignored" / "b.txt", b"thread\n")
+        assert await files_with(workspace, "thread") == {b"a.txt", b"sub/b.txt"}
+        # One that comes later, under a name that another one of its names takes over.
+        put(root, {"ignored/new.txt": b"late\n"})
+        for name in ("c.txt", "d.txt"):
+            (root / name).hardlink_to(root / "ignored" / "new.txt")
+        assert await files_with(workspace, "late") == {b"c.txt", b"d.txt"}
+        (root / "d.txt").unlink()
+        (root / "sub").rename(root / "moved")
+        await workspace.wait_indexed()
+        write_in_place(root / "ignored" / "new.txt", b"later\n")
+        write_in_place(root / "ignored" / "b.txt", b"later\n")
+        assert await files_with(workspace, "later") == {b"c.txt", b"moved/b.txt"}
+        assert workspace.freshness.link_problem == ""
+
+
+def write_in_place(file: Path, data: bytes) -> None:
+    """Write a file as editors do that keep its inode; its size may stay."""
+    with file.open("r+b") as opened_file:
+        opened_file.write(data)
+
+
+async def test_more_linked_files_than_can_be_watched_are_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MOST_LINKED", 1)
+    put(root, {"a.txt": b"needle\n", "b.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
+        assert workspace.freshness.link_problem == ""
+        for name in ("a.txt", "b.txt"):
+            (root / f"twin-{name}").hardlink_to(root / name)
+        assert len(await files_with(workspace, "needle")) == 4
+        assert workspace.freshness.link_problem == "of files with other names (hard links) 1 are watched, not all"
+        assert workspace.freshness.sees_events
 
 
 async def test_one_of_a_files_two_names_is_gone_once_it_is_moved(root: Path) -> None:
