@@ -15,6 +15,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,8 +184,38 @@ def serve(descriptor: int) -> None:
 def main() -> None:
     """Serve the process that started us, if it is of our version."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the daemon, which ends us
-    if sys.argv[1:] == [__version__]:
+    if sys.argv[1:2] == [__version__]:
         gc.freeze()
         gc.enable()
         gc.set_threshold(20_000)  # what a lookup makes has no circles: 5 % of its time went into looking for some
-        serve(0)
+        if sys.argv[2:]:
+            fork_workers([int(number) for number in sys.argv[2:]])
+        else:
+            serve(0)
+
+
+def fork_workers(descriptors: list[int]) -> None:
+    """Fork a worker for each socket, tell our parent their ids, and wait until all have ended."""
+    forked = list[int]()
+    for descriptor in descriptors:
+        try:
+            pid = os.fork()
+        except OSError:  # there are no more processes to be had: the daemon does with those that there are
+            break
+        if not pid:
+            try:
+                os.dup2(descriptor, 0)
+                for each in descriptors:  # or nobody would see that the daemon's ends of them, or a worker, are gone
+                    os.close(each)
+                serve(0)
+            finally:
+                os._exit(0)
+        forked.append(pid)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    with suppress(OSError):  # our parent has ended, and then they do
+        os.write(0, b" ".join(b"%d" % pid for pid in forked))
+        # Until it has opened descriptors of them, an id must not become another process's.
+        os.read(0, 1)
+    for pid in forked:
+        os.waitpid(pid, 0)

@@ -6,21 +6,20 @@ changed since the worker was given the table of files. Whatever a worker fails a
 """
 
 import asyncio
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from flashgrep import __version__
 from flashgrep.index.reader import Identity
 from flashgrep.scheduler import PATIENCE
 from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, pack
+from flashgrep.workspace.worker_processes import Process, can_fork, fork, spawn
 
 MOST_WORKERS = 8
 """The daemon hands over about 1,000 lookups a second, which four workers answer; slower lookups take more of them."""
@@ -40,12 +39,6 @@ END_SECONDS = 1.0
 TEND_SECONDS = 1.0
 LEAST_BUFFER = 1 << 16
 """Room for a reply; of larger ones the length is read first."""
-
-PROGRAM = (
-    "import gc, os; gc.disable(); os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
-    "from flashgrep.search.lookup_worker import main; main()"
-)
-"""A worker's start is imports, and a crowd waits for it: neither garbage collection nor threads for matrices help."""
 
 Reply = Callable[[bytes | None], None]
 
@@ -73,7 +66,7 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: Process,
         freed: Callable[["LookupWorker"], None],
         ended: Callable[["LookupWorker"], None],
     ) -> None:
@@ -167,6 +160,8 @@ class LookupWorkers:
         self._workers: list[LookupWorker] = []
         self._tasks: TaskGroup | None = None
         self._starting = False
+        self._parent: subprocess.Popen[bytes] | None = None
+        """Of the workers that are forked just now."""
         self._closed = False
         self._not_before = 0.0
         self._waiting_since = 0.0
@@ -179,6 +174,8 @@ class LookupWorkers:
     def close(self) -> None:
         """End all workers, and start no others."""
         self._closed = True
+        if self._parent is not None:
+            self._parent.kill()
         for worker in list(self._workers):
             worker.end()
             worker.process.wait()
@@ -248,34 +245,33 @@ class LookupWorkers:
     # Their beginning and end
 
     async def _start(self, place: Place) -> None:
-        """Start a worker, and have it load a project."""
-        command = [sys.executable, "-P", "-c", PROGRAM, __version__]
+        """Start as many workers as there may be, or one, and have it load a project; the others load when wanted."""
+
+        def note_parent(process: subprocess.Popen[bytes]) -> None:
+            self._parent = process
+            if self._closed:
+                process.kill()
+
+        start = fork if can_fork() else spawn
         try:
             with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-                ours, theirs = socket.socketpair()
-
-                def start() -> subprocess.Popen[bytes]:
-                    return subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
-
-                try:
-                    process = await anyio.to_thread.run_sync(start)
-                except OSError:
-                    ours.close()
-                    raise
-                finally:
-                    theirs.close()
-                worker = LookupWorker(process, self._note_freed, self._forget)
-                await asyncio.get_running_loop().create_connection(lambda: worker, sock=ours)
-            self._workers.append(worker)
-            if self._closed:
-                worker.end()
-                return
-            if len(self._workers) == 1 and self._tasks is not None:
-                self._tasks.start_soon(self._tend)
-            self.load(worker, place)
+                made = await anyio.to_thread.run_sync(start, self._most - len(self._workers), note_parent)
+                self._parent = None
+                for process, ours in made:
+                    connect = partial(LookupWorker, process, self._note_freed, self._forget)
+                    _, worker = await asyncio.get_running_loop().create_connection(connect, sock=ours)
+                    self._workers.append(worker)
+                    if self._closed:
+                        worker.end()
+                    elif len(self._workers) == 1 and self._tasks is not None:
+                        self._tasks.start_soon(self._tend)
+            idle = next((worker for worker in self._workers if not worker.busy and place not in worker.loaded), None)
+            if idle is not None and not self._closed:
+                self.load(idle, place)
         except OSError:  # no process or descriptor to be had
             self._not_before = time.monotonic() + RETRY_SECONDS
         finally:
+            self._parent = None
             self._starting = False
 
     def _note_freed(self, worker: LookupWorker) -> None:

@@ -1,4 +1,4 @@
-"""Worker processes answer look-ups as the daemon does, whatever changes meanwhile, and whatever becomes of them."""
+"""Worker processes answer lookups as the daemon does, whatever changes meanwhile, and whatever becomes of them."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ import pytest
 from flashgrep.pattern import Pattern
 from flashgrep.scheduler import FLOW, Scheduler
 from flashgrep.search.exact import Answer, Order, Output, Question
-from flashgrep.workspace import Workspace, lookup_workers
+from flashgrep.workspace import Workspace, lookup_workers, worker_processes
 from flashgrep.workspace.lookup_workers import CROWD, LookupWorker, LookupWorkers
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
@@ -140,7 +140,7 @@ async def test_a_crowd_waits_for_no_delay(monkeypatch: pytest.MonkeyPatch) -> No
             while (worker := made.workers.free(workspace.lookups)) is None:
                 await anyio.lowlevel.checkpoint()
             assert len(await files_with(workspace, "common")) == len(FILES)
-            assert made.workers._workers == [worker]
+            assert worker in made.workers._workers
 
 
 async def test_a_worker_that_has_loaded_no_file_finds_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ async def test_what_a_worker_does_not_answer_is_answered_here(monkeypatch: pytes
 
 
 async def answered_by_a_worker(made: Pool, workspace: Workspace) -> None:
-    """Ask until a worker answers: each of them reads a new index first, and has the look-up done here."""
+    """Ask until a worker answers: each of them reads a new index first, and has the lookup done here."""
     for _ in range(4):
         await made.started(workspace)
         before = made.threads
@@ -309,17 +309,80 @@ async def test_two_projects_have_their_own_answers(monkeypatch: pytest.MonkeyPat
             assert made.threads == before
 
 
-async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["forked", "spawned"])
+def start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Say how workers are started."""
+    if request.param == "spawned":
+
+        def refuse(_pid: int) -> int:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+    elif not worker_processes.can_fork():
+        pytest.skip("here each worker is started by itself")
+    return str(request.param)
+
+
+async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch, start: str) -> None:
     monkeypatch.setattr(lookup_workers, "IDLE_SECONDS", 0.1)
     with repository() as root:
         put(root, FILES)
         async with pool(monkeypatch) as made:
             workspace = await made.open(root)
             worker = await made.started(workspace)
-            assert await anyio.to_thread.run_sync(worker.process.wait) == -signal.SIGKILL
+            assert isinstance(worker.process, subprocess.Popen) == (start == "spawned")
+            pids = children_of(os.getpid(), "lookup_worker")
+            assert worker.process.pid in pids
+            while any(map(is_there, pids)):  # not as zombies either
+                await anyio.lowlevel.checkpoint()
             while made.workers._workers:  # until its socket's end is noticed
                 await anyio.lowlevel.checkpoint()
             assert len(await files_with(workspace, "value_7;")) == 1
+
+
+@pytest.mark.parametrize("start", ["forked"], indirect=True)
+@pytest.mark.usefixtures("start")
+async def test_workers_answer_without_the_parent_that_forked_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            workers = {each.process.pid for each in made.workers._workers}
+            (parent,) = children_of(os.getpid(), "lookup_worker") - workers
+            os.kill(parent, signal.SIGKILL)
+            before = made.threads
+            assert len(await files_with(workspace, "common")) == len(FILES)
+            assert made.threads == before
+            worker.process.kill()
+            worker.process.kill()  # which is nothing, as it ends or has
+            while worker in made.workers._workers:
+                await anyio.lowlevel.checkpoint()
+            await made.started(workspace)
+            assert len(await files_with(workspace, "common")) == len(FILES)
+
+
+async def test_a_start_that_comes_to_nothing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            # It ends, names what is no process, or hangs until the daemon ends.
+            for program in ("pass", "import os; os.write(0, b'0')", "import os; os.read(0, 1)"):
+                monkeypatch.setattr(worker_processes, "PROGRAM", f"lookup_worker = 0; {program}")
+                while not made.workers._starting:
+                    made.workers.want(workspace.lookups, CROWD)
+                    await anyio.lowlevel.checkpoint()
+                made.workers.want(workspace.lookups, CROWD)  # nothing, while one starts
+                while not made.workers._parent and made.workers._starting:
+                    await anyio.lowlevel.checkpoint()
+                if "read" in program:
+                    made.workers.close()
+                while made.workers._starting:
+                    await anyio.lowlevel.checkpoint()
+                assert not made.workers._workers
+                assert not children_of(os.getpid(), "lookup_worker")
+            assert len(await files_with(workspace, "common")) == len(FILES)
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
@@ -332,10 +395,10 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
     question = {"jsonrpc": "2.0", "id": 1, "method": "query", "params": params}
     with ExitStack() as stack:
         wires = [stack.enter_context(closing(cold_daemon.wire("unix", root))) for _ in range(16)]
-        # 64 look-ups at once of some milliseconds each, so that the last have waited for 0.1 s on a fast machine too
+        # 64 lookups at once of some milliseconds each, so that the last have waited for 0.1 s on a fast machine too
         calls = [wire for wire in wires for _ in range(4)]
         until = time.monotonic() + BOUND
-        while not (pids := workers_of(daemon)):
+        while not (pids := children_of(daemon, "lookup_worker")):
             assert time.monotonic() < until
             for wire in calls:
                 wire.send(question)
@@ -352,11 +415,23 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
             time.sleep(0.01)
 
 
-def workers_of(pid: int) -> list[int]:
-    """Return the look-up workers of a daemon."""
+def children_of(pid: int, word: str) -> set[int]:
+    """Return what a process has started, and what that has, where its command has a word."""
     listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    found = {pid}
     rows = [line.split(maxsplit=2) for line in listed.splitlines()]
-    return [int(row[0]) for row in rows if int(row[1]) == pid and "lookup_worker" in row[2]]
+    for _ in range(2):
+        found |= {int(row[0]) for row in rows if int(row[1]) in found and word in row[2]}
+    return found - {pid}
+
+
+def is_there(pid: int) -> bool:
+    """Return whether a process is there, or what is left of it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def is_running(pid: int) -> bool:

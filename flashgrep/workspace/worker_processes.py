@@ -1,0 +1,134 @@
+"""The processes of lookup workers: forked from one that has imported everything, or each started by itself.
+
+What a start takes are imports, 0.13 s of a core that could answer meanwhile. So one process is started for several
+workers: it imports, forks them, and reaps them; it ends with the last. It has one thread and no connection to an index,
+so a child inherits nothing half done. That is for Linux, where a descriptor tells a process from a later one with its
+id: these workers are not children of the daemon.
+"""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Protocol
+
+from flashgrep import __version__
+
+START_SECONDS = 30.0
+"""When the parent of workers has not said by then who they are, it hangs."""
+MOST_BYTES = 1 << 10
+"""Of what it says: ids."""
+
+PROGRAM = (
+    "import gc, os; gc.disable(); os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
+    "from flashgrep.search.lookup_worker import main; main()"
+)
+"""A worker's start is imports, and a crowd waits for it: neither garbage collection nor threads for matrices help."""
+
+
+class Process(Protocol):
+    """What is asked of a worker's process: a ``subprocess.Popen``, or another one's child."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """End it; nothing where it has ended."""
+
+    def wait(self) -> object:
+        """Wait until it has ended, and leave nothing of it."""
+
+
+class _Forked:
+    """A worker whose parent is ``parent``; ``siblings`` are those of its workers that nobody has waited for."""
+
+    def __init__(self, pid: int, parent: subprocess.Popen[bytes], siblings: "list[_Forked]") -> None:
+        self.pid = pid
+        self._parent, self._siblings = parent, siblings
+        self._descriptor = os.pidfd_open(pid)
+        siblings.append(self)
+
+    def kill(self) -> None:
+        if self in self._siblings:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+
+    def wait(self) -> None:
+        ended = select.poll()
+        ended.register(self._descriptor, select.POLLIN)
+        ended.poll()
+        self._siblings.remove(self)
+        os.close(self._descriptor)
+        if not self._siblings:
+            self._parent.wait()
+
+
+def can_fork() -> bool:
+    """Return whether workers can be forked: old kernels have no descriptors of processes, and sandboxes refuse them."""
+    if sys.platform != "linux":
+        return False
+    try:
+        descriptor = os.pidfd_open(os.getpid())
+        try:
+            signal.pidfd_send_signal(descriptor, 0)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def spawn(_count: int, _started: Callable[[subprocess.Popen[bytes]], None]) -> list[tuple[Process, socket.socket]]:
+    """Start one worker by itself, and return it with our end of its socket.
+
+    Raises:
+        OSError: There is no process or descriptor to be had.
+    """
+    with ExitStack() as stack:
+        ours, theirs = socket.socketpair()
+        stack.callback(theirs.close)
+        with ExitStack() as undone:
+            undone.callback(ours.close)
+            command = [sys.executable, "-P", "-c", PROGRAM, __version__]
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
+            undone.pop_all()
+        return [(process, ours)]
+
+
+def fork(count: int, started: Callable[[subprocess.Popen[bytes]], None]) -> list[tuple[Process, socket.socket]]:
+    """Have so many workers forked, and return each with our end of its socket; waits for the imports.
+
+    ``started``: told which process is waited for, so that it can be killed.
+
+    Raises:
+        OSError: There is no process or descriptor to be had, or it ended.
+    """
+    with ExitStack() as stack, ExitStack() as undone:
+        sockets = []
+        for _ in range(count):
+            ours, theirs = socket.socketpair()
+            stack.callback(theirs.close)
+            undone.callback(ours.close)  # at which the workers that there are end
+            sockets.append((ours, theirs.fileno()))
+        control, end = socket.socketpair()
+        stack.callback(control.close)  # from then on the parent reaps workers, so that an id may be another's
+        numbers = [number for _, number in sockets]
+        with end:
+            command = [sys.executable, "-P", "-c", PROGRAM, __version__, *map(str, numbers)]
+            parent = subprocess.Popen(command, stdin=end.fileno(), stdout=subprocess.DEVNULL, cwd="/", pass_fds=numbers)
+        undone.callback(parent.wait)
+        undone.callback(parent.kill)
+        started(parent)
+        control.settimeout(START_SECONDS)
+        ids = control.recv(MOST_BYTES).split()
+        if not ids:
+            raise ChildProcessError("the parent of workers has ended")
+        siblings = list[_Forked]()
+        made = [_Forked(int(pid), parent, siblings) for pid in ids]
+        undone.pop_all()
+        for ours, _ in sockets[len(made) :]:
+            ours.close()
+        return [(process, ours) for process, (ours, _) in zip(made, sockets, strict=False)]
