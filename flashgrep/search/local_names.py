@@ -5,6 +5,7 @@ to it: there is no syntax tree of most files that a question meets, and making o
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from flashgrep.ingest.parse.lookup import FileSymbols
@@ -29,6 +30,10 @@ _TYPE_FIRST: Final = (
     rb"|typeof|default|package|import|using)\b)\w{1,99}(?:\s?<[^()=;{}&|]{0,200}>)?(?:\[[\s,]{0,9}\])?\??(?:\.\.\.)?"
     rb"\s{1,99}%s\s{0,9}(?=[=;:,)\[]|in\b)"
 )
+_C_FIRST: Final = (
+    rb"(?<![\w.>])(?!(?:return|throw|new|else|case|goto|delete|sizeof|typedef|using|not|and|or)\b)[A-Za-z_]\w{0,99}"
+    rb"(?:\s?<[^()=;{}&|]{0,200}>)?(?:\s{1,9}[*&\s]{0,9}|[*&]{1,3}\s{0,9})(?:const\s{1,9})?%s\s{0,9}(?=[=;:,)\[{])"
+)
 _LET: Final = rb"\b(?:if|guard|while|case)\s{1,9}(?:let|var)\s{1,9}[^:=\n{]{0,99}\b%s\b"
 _LUA: Final = (
     rb"\blocal\s{1,9}(?:[\w\s,]{0,200},\s{0,9})?%s\b(?!\s*\()"
@@ -45,12 +50,30 @@ _DECLARED: Final = {
     "swift": (_WORD_FIRST, _LET, _ARROW, _LOOP),
     "rust": (_WORD_FIRST, _LET),
     **dict.fromkeys(("java", "csharp", "dart", "groovy"), (_TYPE_FIRST, _ARROW, _LOOP)),
+    **dict.fromkeys(("c", "cpp", "cuda", "objc", "objcpp"), (_C_FIRST,)),
     "lua": (_LUA,),
     "ruby": (_RUBY,),
 }
 """What declares a name in a function's body."""
+_WITHOUT_BLOCKS: Final = frozenset({"lua", "ruby"})
+"""Languages whose blocks end with a word, which nobody counts here."""
+_SEES_OUTER: Final = frozenset({"kotlin", "swift", "rust"})
+"""Languages in which a local's own value is told by what it hides."""
+_OWN_VALUE: Final = re.compile(rb"\s*(?::[^=\n]{0,99})?=[^=\n;{}]{0,200}")
+_SIGNS: Final = re.compile(rb"[(){}\[\];,]")
+_OPEN: Final = frozenset({b"(", b"[", b"{"})
+_CLOSE: Final = frozenset({b")", b"]", b"}"})
+_GOES_ON: Final = re.compile(rb"\s{0,99}(?:yield|do)\b")
+_MOST_CONDITION: Final = 200
+"""Bytes before a name in which a statement's first word stands."""
+_STATEMENT: Final = re.compile(
+    rb"\b(?:for|foreach|catch|while|if|using|try|switch|when|fixed|lock)\s{0,9}\([^{};]{0,200}\Z"
+)
+_BRANCHES: Final = re.compile(rb"\b(?:when|switch|match)\s{0,9}(?:\([^{}]{0,150})?(?:\{[^{}]{0,150})?\Z")
 _WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
 """Languages in which what is around a name tells a type from a value."""
+_WITH_CALLS_APART: Final = frozenset({"java", "php"})
+"""Languages in which a field and a method of one name are two things, told by what follows."""
 _NEW: Final = re.compile(rb"\bnew\Z")
 _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
@@ -73,7 +96,9 @@ _PARAMETERS: Final = {
     "ruby": rb"(?:^|[,*&])\s*%s\s*(?:[:=,]|$)",
 }
 """How parameters are named, where that can be told from their types."""
-_CALLED_ALONE: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby"})
+_CALLED_ALONE: Final = frozenset({
+    "java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby", "c", "cpp", "cuda", "objc", "objcpp",
+})  # fmt: skip
 """Languages in which what is called by a bare name is a function or a method, if there is one of the name."""
 
 
@@ -92,9 +117,57 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
     # The library keeps what it compiled: one name is looked for in many files.
-    patterns = (one.replace(b"%s", re.escape(wanted)) for one in _DECLARED[symbols.language])
-    found = (re.search(pattern, text) for pattern in patterns)
-    return any(one is not None and one.start() <= offset - start for one in found)
+    for pattern in _DECLARED[symbols.language]:
+        for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
+            if found.start() > offset - start:
+                break
+            if pattern is _ARROW and _is_branch(text, found.start(), name):
+                continue
+            if symbols.language in _WITHOUT_BLOCKS or _reaches(symbols, pattern, found, start, offset):
+                return True
+    return False
+
+
+def _is_branch(text: bytes, at: int, name: str) -> bool:
+    """Whether a name before an arrow is a value that is compared: a branch of ``when`` or ``switch``."""
+    if text.startswith(b"case", at):
+        return name[:1].isupper()  # in Scala a constant; what binds begins small
+    return text.startswith((b"{", b","), at) and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
+
+
+def _reaches(symbols: FileSymbols, pattern: bytes, found: re.Match[bytes], start: int, offset: int) -> bool:
+    """Whether what a match declares is still known at a place: the block that it stands in goes on as far as there.
+
+    ``start``: where the text that was searched begins in the file.
+    """
+    data, declared = symbols.data, start + found.end()
+    at = declared if pattern is _ARROW else start + found.start()
+    if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
+        return False  # ``val size = size``
+    # A statement's head may declare what its body sees: ``for (int i = 0; …) { … }``, ``if let a { … }``.
+    is_head = pattern in {_LOOP, _CAUGHT} or (pattern is _LET and not data.startswith(b"guard", at))
+    depth = 0
+    for here, sign in _find_signs(symbols, at, offset):
+        if sign in _OPEN:
+            depth += 1
+        elif sign in _CLOSE and depth:
+            depth -= 1
+            if sign == b"}" and not depth and is_head and not _GOES_ON.match(data, here + 1):
+                return False
+        elif sign == b")" and pattern is not _ARROW:
+            is_head = is_head or _STATEMENT.search(data, max(0, at - _MOST_CONDITION), at) is not None
+        elif sign in _CLOSE or (not depth and ((sign == b";" and is_head) or (sign == b"," and pattern is _ARROW))):
+            return False
+    return True
+
+
+def _find_signs(symbols: FileSymbols, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield brackets, semicolons and commas that are in no text and no comment, with their places."""
+    skips = symbols.parsed.skips
+    for sign in _SIGNS.finditer(symbols.data, start, end):
+        before = int(skips[:, 0].searchsorted(sign.start(), side="right")) - 1
+        if before < 0 or sign.start() >= int(skips[before, 1]):
+            yield sign.start(), sign[0]
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
@@ -102,9 +175,16 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
     if symbols.language == "elixir" and kind in CALLABLE_KINDS:
         # An attribute's name, or that of the function that a specification is about.
         return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
+    data, end = symbols.data, offset + len(name.encode())
+    if symbols.language in _WITH_CALLS_APART and symbols.role(offset) != "import":
+        is_asked = data[offset - 1 : offset] in {b".", b">"}  # of ``a::b`` Java's is a method, PHP's a constant
+        is_called = data[end : end + 40].lstrip().startswith(b"(")
+        if is_called and kind in {"field", "property"} and (is_asked or symbols.language == "java"):
+            return True
+        if is_asked and not is_called and kind == "method":
+            return True
     if symbols.language not in _WITH_TYPES_APART:
         return False
-    data, end = symbols.data, offset + len(name.encode())
     before, behind = data[max(0, offset - 100) : offset].rstrip(), data[end : end + 200]
     if kind in {"constant", "field", "property", "variable", "method"}:
         is_made = before.endswith(b"new") and _NEW.search(before) is not None
@@ -120,7 +200,9 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
     if sign is None or not data[end : end + 20].lstrip().startswith(sign):
         return False
     follows = data[end : end + 20].lstrip()[1:2]
-    return follows not in {b"=", b":", b">"} and data[max(0, offset - 100) : offset].rstrip()[-1:] in {b"(", b","}
+    before = data[max(0, offset - 100) : offset].rstrip()[-1:]
+    is_given = before in {b"(", b","} or (before == b"{" and symbols.language == "ruby")
+    return follows not in {b"=", b":", b">"} and is_given
 
 
 def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
+from flashgrep.search.local_names import has_parameter
 from flashgrep.search.research_graph import Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
 
@@ -120,8 +121,12 @@ def resolve_in_modules(
         if not on[:1].isupper() and not on.startswith("__"):
             return Resolution(_ASKED, "name only")
         return Resolution(sure, "module") if _means(imports, own, on, container) else None
-    if container == own:
-        return Resolution(sure, "same file") if target.path == path else None
+    # Without parentheses a parameter of the name comes first, but behind a pipe.
+    behind, ahead = data[(end := offset + len(target.name.encode())) : end + 1], data[max(0, offset - 50) : offset]
+    is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
+    is_given = not is_called and has_parameter(symbols, target.name, offset)
+    if container == own or is_given:
+        return Resolution(sure, "same file") if target.path == path and not is_given else None
     if any(_means(imports, own, one.module, container) for one in imports.stars):
         return Resolution(sure, "import")
     is_brought = b"use " in data and not any(one.symbols.container(one.index) == own for one in rivals)

@@ -10,6 +10,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.search.named import Named, find_declaration
 from flashgrep.search.research_graph import Definition
@@ -22,12 +23,41 @@ _WORD: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _GENERIC: Final = re.compile(rb"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _NO_TYPE: Final = frozenset({b"const", b"volatile", b"struct", b"union", b"enum", b"static", b"mut", b"dyn", b"final"})
 _TYPE: Final = (
-    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
+    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*(?:'\w+\s+)?(?:mut\s+)?(?:(?:Box|Rc|Arc)<)?"
+    rb"(?:(?:dyn|impl)\s+)?((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
 )
+_NAMED: Final = rb"(?<![\w$.])(?:self\.|this\.|@)?%s"
+_PATH: Final = rb"(?:[A-Za-z_]\w*(?:\.|::))*"
+_ANNOTATED: Final = _NAMED + rb"\s*:(?![:=])\s*" + _TYPE
+_TYPED_FIRST: Final = (
+    _NAMED + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*(" + _PATH + rb"(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
+    # ``Crane::new()``, ``Crane.new``, PHP's ``new \A\Crane``.
+    _NAMED + rb"\s*=\s*(" + _PATH + rb"[A-Z]\w*)(?:::<[^<>\n]*>)?(?:\.new\b|::(?:new|default|with_\w+)\s*\()",
+    _NAMED + rb"\s*=\s*new\s+\\?(?:\w+\\)*([A-Z]\w*)",
+    rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&?\s]+%s\b(?=\s*[=;,):])",
+    rb"\b(?:unique|shared|weak)_ptr<\s*(?:const\s+)?(" + _PATH + rb"[A-Za-z_]\w*)\s*>[&*]?\s+[&*]?%s\b",
+    _NAMED + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
+)
+"""How a name's type is told; the group is the type."""
 _MOST_STEPS: Final = 10
 """Members of members, parentheses and dereferences."""
 _MOST_TEXT: Final = 400
 """Bytes before a name in which its type stands."""
+
+_TYPED_FIRST_IN: Final = frozenset({"java", "csharp", "php", "groovy", "dart", "c", "cpp", "cuda", "objc", "objcpp"})
+"""Languages that write a type before the name that it is of."""
+_MOST_BETWEEN: Final = 100
+"""Blanks between a name and the signs around it."""
+_MOST_LITERAL: Final = 2_000
+"""Bytes before a field's name in which its literal begins."""
+_OPENING, _CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
+_BEFORE_LITERAL: Final = re.compile(
+    rb"(?:^|[^\w])([A-Za-z_]\w*)(?:::)?(?:<[^<>{}]*>)?\Z"  # ``Crane {``
+    rb"|\(\s*(?:struct\s+|union\s+)?(\w+)\s*(?:\[[^\]]*\])?\s*\)\Z"  # ``(struct crane) {``
+    rb"|([A-Za-z_]\w*)[\s*]+\w+\s*=\Z"  # ``struct crane one = {``
+)
+_EXTENDS_BY_PARAMETER: Final = re.compile(r"\(\s*this\s+(?:(?:in|ref)\s+)?(?:\w+\.)*(\w+)")
+_EXTENDS_BY_HEAD: Final = re.compile(r"\bon\s+(?:\w+\.)?(\w+)")
 
 Define = Callable[[str], Sequence[Definition]]
 
@@ -106,18 +136,69 @@ def _last_word(text: bytes) -> str:
     return words[-1].decode("utf-8", "replace") if words else ""
 
 
-def find_declared_type(text: bytes, word: bytes) -> str | None:
-    """Return the type a word has in a text by its annotation or by the constructor it was set from."""
-    name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
-    patterns = (
-        name + rb"\s*:(?!=)\s*" + _TYPE,
-        name + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*((?:[A-Za-z_]\w*(?:\.|::))*(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
-        rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&\s]+" + re.escape(word) + rb"\b(?=\s*[=;,)])",
-        name + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
-    )
-    for pattern in patterns:
-        found = re.findall(pattern, text)
-        if found:
+def find_declared_type(text: bytes, word: bytes, *, is_typed_first: bool = False) -> str | None:
+    """Return the type a word has in a text by its annotation or by the constructor it was set from.
+
+    ``is_typed_first``: in a language that writes a type before the name, where a colon behind that says nothing.
+    """
+    for pattern in _TYPED_FIRST if is_typed_first else (_ANNOTATED, *_TYPED_FIRST):
+        # The library keeps what it compiled: one word is looked for in many places.
+        if found := re.findall(pattern.replace(b"%s", re.escape(word)), text):
             last: bytes = found[-1]
             return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
+    return None
+
+
+def extended_type(one: Definition) -> str:
+    """Return the type that a function is written for elsewhere, where its own head or what is around it says so."""
+    symbols = one.symbols
+    if one.language == "csharp":
+        found = _EXTENDS_BY_PARAMETER.search(symbols.signature(one.index))
+    elif one.language == "dart":
+        around = symbols.parent(one.index)
+        is_extension = around >= 0 and symbols.kind(around) == "extension"
+        found = _EXTENDS_BY_HEAD.search(symbols.signature(around)) if is_extension else None
+    else:
+        found = None
+    return found[1] if found else ""
+
+
+def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
+    """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
+    around, language, word = symbols.enclosing(offset), symbols.language, on.encode()
+    word, is_typed_first = (b"$" + word if language == "php" else word), language in _TYPED_FIRST_IN
+    start, end = (symbols.row(around)[START], offset) if around >= 0 else (0, offset)
+    found = find_declared_type(symbols.data[start:end], word, is_typed_first=is_typed_first)
+    while found is None and around >= 0:
+        if symbols.kind(around) in TYPE_KINDS:
+            row = symbols.row(around)
+            return find_declared_type(symbols.data[row[START] : row[END]], word, is_typed_first=is_typed_first)
+        around = symbols.parent(around)
+    return found
+
+
+def find_literal(symbols: FileSymbols, name: str, offset: int) -> str | None:
+    """Return the type of the literal or pattern in braces that names a field at a place: ``Crane { size: 1 }``.
+
+    None: it is no such place; "": nothing tells the type.
+    """
+    data, end = symbols.data, offset + len(name.encode())
+    if symbols.language == "rust":
+        before = data[max(0, offset - _MOST_BETWEEN) : offset].rstrip().removesuffix(b"mut").rstrip()
+        is_first = before.removesuffix(b"ref").rstrip()[-1:] in {b"{", b","}
+        is_key = is_first and data[end : end + _MOST_BETWEEN].lstrip()[:1] in {b":", b",", b"}"}
+    else:
+        is_key = symbols.language in {"c", "cpp"} and data[offset - 1 : offset] == b"."
+    depth, least = 0, max(0, offset - _MOST_LITERAL)
+    for at in range(offset - 1, least - 1, -1) if is_key else ():
+        byte = data[at : at + 1]
+        if byte in _CLOSING:
+            depth += 1
+        elif byte in _OPENING and depth:
+            depth -= 1
+        elif byte == b"{":
+            found = _BEFORE_LITERAL.search(data[max(0, at - _MOST_TEXT) : at].rstrip())
+            return next((one.decode() for one in found.groups() if one), "") if found else ""
+        elif byte in _OPENING or (byte == b";" and not depth):
+            return None
     return None

@@ -16,8 +16,8 @@ from flashgrep.search.conformance import conforms
 from flashgrep.search.imported import Meaning
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
-from flashgrep.search.research_graph import Definition, Resolution
-from flashgrep.search.resolver import GUESS, PROVEN, Use
+from flashgrep.search.research_graph import GUESS, Definition, Resolution
+from flashgrep.search.resolver import PROVEN, Use
 from flashgrep.search.symbol_source import SymbolSource
 
 LEAST: Final = 0.3

@@ -25,6 +25,7 @@ from flashgrep.search.importers import find_importers, find_modules
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import (
+    GUESS,
     UNDEFINED,
     Conformance,
     Definition,
@@ -38,8 +39,9 @@ from flashgrep.search.research_graph import (
     plain_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, SEEN, CallFilter, Resolver, Use, imported_as
+from flashgrep.search.resolver import OVERRIDDEN, PROVEN, SEEN, CallFilter, Resolver, Use
 from flashgrep.search.symbol_source import SymbolSource
+from flashgrep.search.written_imports import imported_as
 
 MOST_NODES: Final = 300
 MOST_FRONTIER: Final = 60

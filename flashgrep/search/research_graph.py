@@ -14,6 +14,8 @@ SymbolKey = tuple[bytes, int]
 """What tells a symbol from every other: its file and where its name stands; -1: the file's top level."""
 UNDEFINED: Final[SymbolKey] = (b"", -1)
 """What a name that the project does not define stands for: no node."""
+GUESS: Final = 0.5
+"""The most that a name alone is worth."""
 CHAINS: Final = 50
 """Chains shown; a busy function has thousands."""
 

@@ -5,36 +5,36 @@ types of receivers are read from the text, and a name alone is never more than a
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from flashgrep.ingest.parse.describe import receiver
-from flashgrep.ingest.parse.imports import DOTTED, PACKAGED
+from flashgrep.ingest.parse.imports import PACKAGED
 from flashgrep.ingest.parse.lookup import OWN, FileSymbols
-from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, QUALIFIER, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
+from flashgrep.search.linkage import LINKED, resolve_linked
 from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
 from flashgrep.search.packages import resolve_by_package, resolve_in_modules, resolve_written
-from flashgrep.search.receivers import find_declared_type
-from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.receivers import extended_type, find_literal, infer_type
+from flashgrep.search.research_graph import GUESS, Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
+from flashgrep.search.written_imports import find_module, resolve_import
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
+_OUTSIDE: Final = frozenset({"kotlin", "cpp", "cuda", "objcpp", "lua"})
+"""Languages in which a method may be written outside of its type, which then stands before its name."""
 _IMPORTING: Final = frozenset({"rust"})
 """Languages in which a name of another file must be imported by name (or by a wildcard)."""
-_LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
-"""Languages in which a function that is not static is defined once in a program."""
-_INCLUDING: Final = _LINKED | {"ruby", "php", "perl"}
-"""Languages in which the name of a file that is included stands for nothing: ``server`` may be an object beside it."""
 _TAGGED: Final = frozenset({"struct", "union", "enum"})
 _C_TYPES: Final = _TAGGED | {"type"}
 _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
@@ -42,6 +42,10 @@ _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
 """What is asked of something, or is in its class."""
+_NOT_HIDDEN: Final = TYPE_KINDS | {"type", "macro"}
+"""What no local variable hides."""
+_OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
+"""What may stand in a type, and is asked of that."""
 _EVERYDAY: Final = frozenset({
     "acquire", "add", "all", "any", "append", "apply", "begin", "bind", "call", "cancel", "catch", "clear", "close",
     "commit", "concat", "connect", "copy", "count", "create", "cursor", "debug", "decode", "delete", "discard",
@@ -60,12 +64,8 @@ PROVEN: Final = 0.95
 """What resolution says is right."""
 OVERRIDDEN: Final = "overridden"
 """How a call on a type may run the method of one built upon it."""
-GUESS: Final = 0.5
-"""The most that a name alone is worth."""
 SEEN: Final = 0.9
 """What it is worth that a method is the only one of its name, and the file names its type."""
-UNKNOWN: Final = 0.3
-"""What a macro is worth that is called as a function."""
 UNLIKELY: Final = 0.15
 """The most where a function outside of types is asked of it: 5 of 32 were right."""
 _MOST_RIVALS: Final = 50
@@ -74,6 +74,7 @@ _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in this many, nothing is told."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_NAMESPACE: Final = rb"\bnamespace\s+%s\s*=\s*(?:\w+::)*(\w+)\s*;"
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -182,6 +183,20 @@ class Resolver:
 
         return guess
 
+    def is_member(self, one: Definition) -> bool:
+        """Whether a definition is asked of an object: a function written outside of its type, too."""
+        if one.kind in METHODS or one.kind != "function":
+            return one.kind in METHODS
+        row, language = one.symbols.row(one.index), one.language
+        before = one.symbols.data[row[QUALIFIER] : row[NAME]]
+        if not before or language not in _OUTSIDE:
+            return False
+        if language == "lua":
+            return before.endswith(b":")
+        # What stands before the name may be a namespace.
+        around = {other.kind for other in self.names.definitions(one.owner)}
+        return not around or bool(around & TYPE_KINDS)
+
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same by what the text tells, in languages whose names nobody resolves."""
         symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
@@ -194,13 +209,30 @@ class Resolver:
             return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+        return self._resolve_unasked(use, target)
+
+    def _resolve_unasked(self, use: Use, target: Definition) -> Resolution | None:
+        """Return the same of a name that is asked of nothing."""
+        symbols, name = use.symbols, target.name
+        written = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
+        if written is not None:
+            return self._resolve_in_literal(use, target, written)
         # What is local hides all but types, and what is local itself.
-        is_local = is_hidden(symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS)
-        if is_local and target.kind not in TYPE_KINDS and not is_within(symbols, (use.path, use.offset), target.key):
-            return None
-        is_method = target.kind in METHODS and target.owner
-        found = self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
-        return Resolution(UNLIKELY, "argument's name") if is_label(symbols, name, use.offset) else found
+        is_local = target.kind not in _NOT_HIDDEN and is_hidden(
+            symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS
+        )
+        is_hidden_here = is_local and not is_within(symbols, (use.path, use.offset), target.key)
+        if not is_hidden_here and is_label(symbols, name, use.offset):
+            return Resolution(UNLIKELY, "argument's name")
+        resolve = self._resolve_bare_method if self.is_member(target) and target.owner else self._resolve_bare
+        return None if is_hidden_here else resolve(use, target)
+
+    def _resolve_in_literal(self, use: Use, target: Definition, written: str) -> Resolution | None:
+        """Return the same of a field that a literal or a pattern names; ``written``: its type, if that is told."""
+        known = next(iter(use.owners()), "") if written == "Self" else written
+        if known == target.owner:
+            return Resolution(SEEN, "receiver type")
+        return None if self._types_of(known) else Resolution(UNLIKELY, "name only")
 
     def compare(
         self,
@@ -234,7 +266,7 @@ class Resolver:
         is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
         # Or it is in C before the name of what it is the type of, as in ``user *user``.
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
-        is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
+        is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in LINKED and after is not None)
         # In C ``struct log`` and ``log`` are two names.
         others = (_C_TYPES - _TAGGED if is_tag else _TAGGED) if symbols.language == "c" else frozenset()
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
@@ -246,40 +278,25 @@ class Resolver:
         if any(_in_scope(use, one) for one in beside):
             return None
         language, folder = symbols.language, use.path.rpartition(b"/")[0]
-        if language in _LINKED and not target.owner:
-            return self._resolve_in_program(use, target)
+        if language in LINKED and not target.owner:
+            find_included = partial(self.names.includes.reach, use.path, self._paths)
+            linked = resolve_linked(target, self.rivals, find_included, PROVEN)
+            if isinstance(linked, str):
+                linked = resolve_import(symbols, target) or self._resolve_by_name(target)
+            return linked
         inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
         told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=inherits)
         if not isinstance(told, str):
             return told
-        resolution = _resolve_import(use, target)
+        resolution = resolve_import(use.symbols, target)
         if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
             resolution = Resolution(0.9, "same package")
         # Where every name is imported, one that is not means something else.
         return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
 
-    def _resolve_in_program(self, use: Use, target: Definition) -> Resolution | None:
-        """Return the same in C: by what the file includes; of functions by the one that there is to be linked."""
-        is_linked = target.kind == "function" and not _is_static(target)
-        if is_linked:
-            alike = [one for one in self.rivals if one.kind == "function" and one.language in _LINKED]
-            # The linker would refuse two; with one there is nothing else that the name can be.
-            if sum(not _is_static(one) for one in alike) == 1:
-                return Resolution(PROVEN, "linkage")
-        # All rivals together, so that the nearest of them is found in one walk over the headers.
-        included = self.names.includes.reach(use.path, self._paths)
-        if target.path in included and target.kind == "macro" and any(one.kind == "function" for one in self.rivals):
-            return Resolution(UNKNOWN, "macro of a function's name")  # it renames that where something asks for it
-        if target.path in included:
-            return Resolution(PROVEN if len(included) == 1 else GUESS, "include")
-        is_own = target.kind == "function" and not is_linked and b".h" not in target.path
-        if included or is_own:
-            return None  # else nobody knows where the compiler looks for what the file includes
-        return _resolve_import(use, target) or self._resolve_by_name(target)
-
     @LazyAttribute
     def _paths(self) -> AbstractSet[bytes]:
-        """Return the files of the rivals."""
+        """Return the files of the rivals: the nearest of all of them is found in one walk over the headers."""
         return frozenset(rival.path for rival in self.rivals)
 
     def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
@@ -299,7 +316,12 @@ class Resolver:
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
         owner = next(iter(use.owners()), "")
-        return self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
+        found = self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
+        # A trait's methods run on whatever takes it in.
+        is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
+        if is_mixed_in and any(one.kind in {"trait", "module"} for one in self.names.definitions(owner)):
+            return Resolution(UNLIKELY, "name only")
+        return found
 
     def _resolve_of(self, use: Use, target: Definition, owner: str, *, is_super: bool = False) -> Resolution | None:
         """Return how sure it is that the target is what a type has of its name; ``is_super``: what it inherits."""
@@ -340,33 +362,61 @@ class Resolver:
         )
 
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        symbols, is_member = use.symbols, self.is_member(target)
+        if symbols.language == "cpp" and on and target.owner:
+            renamed = (
+                re.search(_NAMESPACE % re.escape(on.encode()), symbols.data) if b"namespace" in symbols.data else None
+            )
+            on = renamed[1].decode("utf-8", "replace") if renamed else on
         if on and on == target.owner:
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(0.9 if alike == 1 else GUESS, "qualified")
-        is_member = use.symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
-        if use.symbols.language in _LINKED and is_member and target.kind in _C_TYPES | {"function"}:
+        is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
+        if symbols.language in LINKED and is_asked and not is_member and target.kind in _C_TYPES | {"function"}:
             return None  # a field of the name
-        module = _find_module(use, on)
-        if target.kind in METHODS:
+        # Of a type by another name; where packages are named, none of them has methods.
+        if symbols.language in PACKAGED and on and (is_member or target.owner):
+            meant = [one.name for one in imports_of(symbols).names.get(on, ()) if one.name != on]
+            if meant:
+                return Resolution(0.9, "import") if target.owner in meant else None
+        is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
+        has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
+        module = find_module(symbols, on) if has_modules else ""
+        if module and symbols.language in PACKAGED and is_hidden(symbols, on, use.offset, is_callable=False):
+            module = ""
+        if is_object:
             return None if module else self._resolve_by_type(use, target, on)
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
         if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
             return Resolution(0.9, "module")
-        is_explicit = use.symbols.language in _EXPLICIT
+        is_explicit = symbols.language in _EXPLICIT
         return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
+
+    def _types_of(self, name: str) -> Sequence[Definition]:
+        """Return the types of a name."""
+        return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS] if name else ()
 
     def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
         constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
-        known = constructed[1].decode("utf-8", "replace") if constructed else infer_type(use, on) if on else None
+        known = (
+            constructed[1].decode("utf-8", "replace")
+            if constructed
+            else infer_type(use.symbols, use.offset, on)
+            if on
+            else None
+        )
+        if known is None and on[:1].isupper() and self._types_of(on):
+            known = on
         if known is None or not known[:1].isupper():
             return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
-        if known == target.owner:
+        owner = extended_type(target) or target.owner
+        if known == owner:
             return Resolution(0.9, "receiver type")
         if any(rival.owner == known for rival in self.rivals):
-            return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(target.owner) else None
-        if target.owner in self.ancestors(known):
+            return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(owner) else None
+        if owner in self.ancestors(known):
             return Resolution(0.85, "receiver type, inherited")
-        if known in self.ancestors(target.owner):
+        if known in self.ancestors(owner):
             return Resolution(0.5, "receiver type, overridden")
         return Resolution(0.2, "name only")
 
@@ -431,70 +481,3 @@ def _in_scope(use: Use, target: Definition) -> bool:
         return True
     row = target.symbols.row(around)
     return use.path == target.path and row[START] <= use.offset < row[END]
-
-
-def _is_static(one: Definition) -> bool:
-    """Whether a function of C is seen in its own file alone."""
-    row = one.symbols.row(one.index)
-    return b"static" in one.symbols.data[row[START] : row[NAME]]
-
-
-def _resolve_import(use: Use, target: Definition) -> Resolution | None:
-    """Return how an import brings the name into the file, if one does."""
-    word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
-    folder = target.path.rpartition(b"/")[0].rpartition(b"/")[2].decode("utf-8", "replace")
-    stem = target.stem.encode()
-    for statement in _statements(use.symbols):
-        is_named = word.search(statement) is not None
-        if not is_named and stem not in statement:
-            continue
-        module = set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
-        if is_named:
-            return Resolution(0.9 if module & {target.stem, folder} else GUESS, "import")
-        if (b"*" in statement or (b"::" not in statement and b"#include" in statement)) and target.stem in module:
-            return Resolution(0.85, "import")
-    return None
-
-
-def imported_as(symbols: FileSymbols, name: str) -> set[str]:
-    """Return other names a file gives to what it imports by the name."""
-    if symbols.language in DOTTED:
-        return {one.local for some in imports_of(symbols).names.values() for one in some if one.name == name} - {name}
-    renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
-    if re.search(renamed, symbols.data) is None:  # a tenth of the time that all statements take
-        return set()
-    word = re.compile(rb"(?<![\w$])" + renamed)
-    found = (word.search(statement) for statement in _statements(symbols))
-    return {one[1].decode("utf-8", "replace") for one in found if one} - {name}
-
-
-def _statements(symbols: FileSymbols) -> Iterator[bytes]:
-    return (symbols.data[start:end] for start, end in symbols.parsed.statements.tolist())
-
-
-def _find_module(use: Use, on: str) -> str:
-    """Return the module a word stands for by an import, or nothing."""
-    if not on or use.symbols.language in _INCLUDING:
-        return ""
-    word = re.compile(rb"(?<![\w$.])" + re.escape(on.encode()) + rb"(?![\w$])")
-    for statement in _statements(use.symbols):
-        if not word.search(statement):
-            continue
-        alias = re.search(rb"([\w$.:/-]+)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
-        if alias:
-            return re.split(r"[.:/]+", alias[1].decode("utf-8", "replace"))[-1]
-        if not on[:1].isupper():
-            return on
-    return ""
-
-
-def infer_type(use: Use, on: str) -> str | None:
-    """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
-    around = use.symbols.enclosing(use.offset)
-    start, end = (use.symbols.row(around)[START], use.offset) if around >= 0 else (0, use.offset)
-    found = find_declared_type(use.symbols.data[start:end], on.encode())
-    if found is None:
-        for index in use.types_around()[:1]:
-            row = use.symbols.row(index)
-            found = find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
-    return found

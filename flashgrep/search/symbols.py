@@ -29,8 +29,8 @@ from flashgrep.ingest.parse.model import NAME
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, path_to_text
 from flashgrep.search.navigation import Navigator
-from flashgrep.search.research_graph import Definition
-from flashgrep.search.resolver import GUESS, Use
+from flashgrep.search.research_graph import GUESS, Definition
+from flashgrep.search.resolver import Use
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 

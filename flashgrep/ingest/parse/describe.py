@@ -19,11 +19,15 @@ _HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
 """What says where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(
-    rb"(?:(\w+)[!?]?|[)\]}\"'`])\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
+    rb"(?:(\w+)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
 )
 """What a call is made on, with what is between: a word, the end of an expression, or type arguments."""
 _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
 """Languages in which an arrow asks what is before it; elsewhere a type or a body follows it."""
+_JOINS: Final = frozenset({"php", "perl"})
+"""Languages in which a point joins two texts."""
+_KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
+"""Words behind which a point begins an expression in Swift: ``case .red``."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
@@ -113,5 +117,7 @@ def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
     found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(data, max(0, name - 80), name)
     if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
+        return None
+    if (language == "swift" and found[1] in _KEYWORDS) or (language in _JOINS and found[0].rstrip().endswith(b".")):
         return None
     return (found[1] or b"").decode("utf-8", "replace")
