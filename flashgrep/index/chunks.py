@@ -7,7 +7,7 @@ Vectors lie in files of their own (``index.vectors``); here stands which rows of
 
 import sqlite3
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, overload
@@ -33,8 +33,8 @@ MOST_UNPACKED: Final = 16 << 20
 """Bytes; 4,000 chunks, the most a text has, take about 2 MB."""
 
 Ints = npt.NDArray[np.int64]
-ToRead = tuple[int, bytes, bytes, bytes]
-"""A text to be read: its number, content hash, one path, and what is stored about it already, packed."""
+ToRead = tuple[int, bytes, bytes, bytes, bytes]
+"""A text to be read: its number, content hash, one path, what is stored about it already, packed, and its name."""
 
 
 class StoredChunk(NamedTuple):
@@ -66,6 +66,8 @@ class ChunkedText(NamedTuple):
     """Whether every identifier of the text is in one of the chunks."""
     words: bytes | None = None
     """Else what tells them, if they are not too many (``sieve.make_filter``)."""
+    path: bytes = b""
+    """The file they are named by: its words are among those of each chunk."""
 
 
 class PackedText(NamedTuple):
@@ -74,6 +76,7 @@ class PackedText(NamedTuple):
     text_id: int
     chunks: int
     """How many it has."""
+    path: bytes
     packed: bytes
     is_whole: bool
     words: bytes | None
@@ -105,11 +108,13 @@ class ChunkMap(NamedTuple):
     text_id: Ints
     by_text_id: Ints
     """The order of ``text_id``."""
+    is_dense: bool
+    """Whether every number that was given belongs to a text."""
 
     @classmethod
-    def of(cls, first: Ints, size: Ints, text_id: Ints) -> "ChunkMap":
-        """Return the map of these columns."""
-        return cls(first, size, text_id, np.argsort(text_id, kind="stable"))
+    def of(cls, first: Ints, size: Ints, text_id: Ints, given: int | None = None) -> "ChunkMap":
+        """Return the map of these columns; ``given``: how many numbers were, None: those."""
+        return cls(first, size, text_id, np.argsort(text_id, kind="stable"), given in {None, int(size.sum())})
 
     def entries(self, text_ids: Ints) -> Ints:
         """Return where each text is in the map; -1 for those that are not there."""
@@ -135,6 +140,7 @@ def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> Packed
         PackedText(
             text.text_id,
             len(text.chunks),
+            text.path,
             zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3),
             text.is_whole,
             text.words,
@@ -154,10 +160,10 @@ def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None
     for batch in batches:
         # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding to it leaves the key alone.
         parts.append(batch.pairs + np.uint64(number - first))
-        for text_id, count, packed, is_whole, words in batch.texts:
+        for text_id, count, path, packed, is_whole, words in batch.texts:
             # Without a seal and a filter the text may have any word (``index.sieve``).
-            row = [text_id, number, count, packed, seal_of(text_id, number, count) if is_whole else None, words]
-            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?, ?)", row)
+            row = [text_id, number, count, path, packed, seal_of(text_id, number, count) if is_whole else None, words]
+            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             number += count
     if number > first:
         pairs = np.concatenate(parts)
@@ -176,6 +182,40 @@ def round_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT value FROM meta WHERE key = 'chunk_round'").fetchone()[0])
 
 
+_NAME: Final = (
+    "(SELECT min(named.path) FROM project CROSS JOIN path AS named "
+    "ON named.project = project.id AND named.text_id = text.id)"
+)
+"""The first path of a text in any project: projects that share a text share its chunks."""
+_CUT: Final = "FROM chunked JOIN text ON text.id = chunked.text_id WHERE text.id IN (SELECT value FROM json_each(?))"
+
+
+def leave_misnamed(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
+    """Have those of some texts cut again whose first path is another one now: its words are among their chunks'.
+
+    Else an index that has seen files come, go and move would answer otherwise than a new one.
+    """
+    query = f"SELECT chunked.text_id, first, count {_CUT} AND chunked.path <> {_NAME}"
+    misnamed = connection.execute(query, [orjson.dumps(list(text_ids)).decode()]).fetchall()
+    for text_id, first, count in misnamed:
+        connection.execute("DELETE FROM embedded WHERE text_id = ?", [text_id])
+        if count:
+            # The chunks stay somebody's, so that who counts postings knows that not all are of texts.
+            query = (
+                "UPDATE chunked SET text_id = ?, path = '', packed = '', seal = NULL, words = NULL WHERE text_id = ?"
+            )
+            connection.execute(query, [-first, text_id])
+        else:
+            connection.execute("DELETE FROM chunked WHERE text_id = ?", [text_id])
+    if misnamed:
+        _advance_round(connection)
+
+
+def count_left(connection: sqlite3.Connection) -> int:
+    """Return how many chunks are of nobody since their text was cut again."""
+    return int(connection.execute("SELECT total(count) FROM chunked WHERE text_id < 0").fetchone()[0])
+
+
 _FIRST_PATHS: Final = (
     "path.project = ? AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.project = path.project "
     "AND other.text_id = path.text_id AND other.path < path.path)"
@@ -190,16 +230,16 @@ _UNCHUNKED: Final = (
 def choose_to_chunk(
     connection: sqlite3.Connection, project: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return (text_id, hash, one path, packed symbols) of a project's parsed texts without chunks, past ``after``.
+    """Return a project's parsed texts without chunks, past ``after``, with their packed symbols.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
-        "SELECT text.id, text.hash, path.path, symbol.packed, text.size "
+        f"SELECT text.id, text.hash, path.path, symbol.packed, {_NAME}, text.size "
         f"{_UNCHUNKED} AND path.text_id > ? ORDER BY path.text_id LIMIT ?",
         [project, after, limit],
     )
-    return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
+    return [row[:5] for row in symbols.take_bytes(rows, most_bytes)]
 
 
 def count_to_chunk(connection: sqlite3.Connection, project: int) -> Left:
@@ -218,16 +258,16 @@ _UNEMBEDDED: Final = (
 def choose_to_embed(
     connection: sqlite3.Connection, project: int, vector_set: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return (text_id, hash, one path, packed chunks) of a project's texts without vectors of a set.
+    """Return a project's texts without vectors of a set, with their packed chunks.
 
     Bounds as in ``choose_to_chunk``.
     """
     rows = connection.execute(
-        "SELECT text.id, text.hash, path.path, chunked.packed, text.size "
+        "SELECT text.id, text.hash, path.path, chunked.packed, chunked.path, text.size "
         f"{_UNEMBEDDED} AND path.text_id > ? ORDER BY path.text_id LIMIT ?",
         [vector_set, project, after, limit],
     )
-    return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
+    return [row[:5] for row in symbols.take_bytes(rows, most_bytes)]
 
 
 def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> Left:
@@ -336,12 +376,14 @@ def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     """Return which text each row of a set's vectors belongs to."""
     # By the join, rows of a text whose chunks were dropped belong to nobody, although the file still has them.
     query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
-    return _map(connection.execute(query, [vector_set]).fetchall())
+    rows = connection.execute(query, [vector_set]).fetchall()
+    given = connection.execute("SELECT total(rows) FROM vector_set WHERE id = ?", [vector_set]).fetchone()[0]
+    return _map(rows, int(given))
 
 
-def _map(rows: list[tuple[int, int, int]]) -> ChunkMap:
+def _map(rows: list[tuple[int, int, int]], given: int | None = None) -> ChunkMap:
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return ChunkMap.of(columns[0], columns[1], columns[2])
+    return ChunkMap.of(columns[0], columns[1], columns[2], given)
 
 
 def total(connection: sqlite3.Connection, project: int | None = None) -> int:

@@ -97,8 +97,8 @@ CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'instance');
 
 _CHUNK_TABLES = """
 CREATE TABLE chunked (
-    text_id INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL, seal INTEGER,
-    words BLOB
+    text_id INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, path BLOB NOT NULL,
+    packed BLOB NOT NULL, seal INTEGER, words BLOB
 );
 CREATE INDEX chunked_words ON chunked (text_id, first, count, seal) WHERE seal IS NOT NULL;
 CREATE INDEX chunked_filters ON chunked (text_id) WHERE words IS NOT NULL;
@@ -109,7 +109,8 @@ CREATE TABLE embedded (
     vector_set INTEGER NOT NULL, text_id INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, text_id)
 ) WITHOUT ROWID;
 """
-# chunked: chunks first..first+count-1 of a text; their words are postings (``words``); seal, words: see ``sieve``.
+# chunked: chunks first..first+count-1 of a text; their words are postings (``words``); seal, words: see ``sieve``;
+# path: the file they are named by. A number below zero stands for a text that has other chunks since.
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
 _COUNTERS = {

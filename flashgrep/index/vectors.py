@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,6 +37,10 @@ _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENO
 
 class VectorsDamaged(Exception):
     """A file of vectors is not what was written: its set is of no use, the index alongside it is."""
+
+
+Order = Callable[[Ints], Ints]
+"""Tells, for rows, what equal ones are ordered by before their numbers: these say when a row was made."""
 
 
 class Nearest(NamedTuple):
@@ -150,15 +154,15 @@ class Vectors:
             raise VectorsDamaged("vectors are missing")
         return np.frombuffer(data, self._type)
 
-    def nearest(self, question: Floats, limit: int, among: npt.NDArray[np.bool_] | None = None) -> Nearest:
+    def nearest(
+        self, question: Floats, limit: int, order: Order, among: npt.NDArray[np.bool_] | None = None
+    ) -> Nearest:
         """Return the ``limit`` rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
         count = self._count  # once, and first: ``grow`` may go on meanwhile, and widens the signs before it counts them
         signs = self._signs
         parts = (signs[:, at : min(at + BLOCK_ROWS, count)] for at in range(0, count, BLOCK_ROWS))
-        rows = find_near(parts, count, question, max(RESCORED, limit), among)
-        similarity = self.similarity(question, rows)
-        order = np.argsort(-similarity, kind="stable")[:limit]
-        return Nearest(rows[order], similarity[order])
+        rows = find_near(parts, count, question, max(RESCORED, limit), order, among)
+        return take_nearest(rows, self.similarity(question, rows), limit, order)
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row."""
@@ -169,9 +173,7 @@ class Vectors:
             data = b"".join([os.pread(number, size, row * size) for row in rows.tolist()])
         if len(data) < len(rows) * size:
             raise VectorsDamaged("vectors are missing")
-        found = np.frombuffer(data, self._type)
-        compared: Floats = found["direction"].astype(np.float32) @ question.astype(np.float32) * found["scale"]
-        return compared
+        return compare(question, np.frombuffer(data, self._type))
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return, for each span of rows (first, count), the sum of its vectors."""
@@ -179,17 +181,36 @@ class Vectors:
         with _opened(self._file, os.O_RDONLY) as number:
             for at, (first, count) in enumerate(spans):
                 rows = self._read(number, first, count)
-                found[at] = rows["scale"].astype(np.float32) @ rows["direction"].astype(np.float32)
+                np.einsum("i,ij->j", rows["scale"], rows["direction"].astype(np.float32), out=found[at])
         return found
 
 
+def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
+    """Return the cosine of a unit vector and each row, the same wherever a row stands."""
+    # By einsum, since BLAS adds up in an order that depends on what stands before it.
+    cosines: Floats = np.einsum("ij,j->i", rows["direction"].astype(np.float32), question.astype(np.float32))
+    cosines *= rows["scale"]
+    return cosines
+
+
+def take_nearest(rows: Ints, similarity: Floats, limit: int, order: Order) -> Nearest:
+    """Return the ``limit`` most similar of some rows, which are ascending."""
+    best = np.lexsort((order(rows), -similarity))[:limit]
+    return Nearest(rows[best], similarity[best])
+
+
 def find_near(
-    parts: Iterable[Signs], count: int, question: Floats, most: int, among: npt.NDArray[np.bool_] | None
+    parts: Iterable[Signs],
+    count: int,
+    question: Floats,
+    most: int,
+    order: Order,
+    among: npt.NDArray[np.bool_] | None,
 ) -> Ints:
     """Return the ``most`` of ``count`` rows whose signs differ least from a vector's, ascending.
 
-    Of equal ones the first are taken. ``parts``: the signs of rows one after the other, one part after the other;
-    ``among``: as for ``nearest``.
+    Of equal ones the first by ``order`` are taken. ``parts``: the signs of rows one after the other, one part after
+    the other; ``among``: as for ``nearest``.
     """
     # How many signs differ estimates the angle between two vectors; counting them takes no multiplication.
     asked = signs_of(question[None, :])[0]
@@ -216,6 +237,7 @@ def find_near(
     rows = np.flatnonzero(apart <= enough)
     if len(rows) > most:
         equal = np.flatnonzero(apart[rows] == enough)
+        equal = equal[np.argsort(order(rows[equal]), kind="stable")]
         rows = np.delete(rows, equal[most - len(rows) :])
     return rows
 

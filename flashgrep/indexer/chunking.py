@@ -56,7 +56,8 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
         called = " ".join([chunk.name, *defines]).encode()
         context = f"{chunk.name}\n{chunk.header}".encode()
         fields.append(Fields(path, called, data[chunk.start : chunk.end], context))
-    return ChunkedText(text_id, stored, fields, hold_every_identifier(data, [(one.start, one.end) for one in stored]))
+    is_whole = hold_every_identifier(data, [(one.start, one.end) for one in stored])
+    return ChunkedText(text_id, stored, fields, is_whole, path=path)
 
 
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:

@@ -199,13 +199,13 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
     release_memory()
     done: list[ChunkedText] = []
     files, size = RootFiles(root), 0
-    for text_id, text_hash, path, packed in texts:
+    for text_id, text_hash, path, packed, name in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
             # "!": the text could not be parsed, and is cut by its lines alone.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
-            cut = chunk_text(text_id, path, data, parsed)
+            cut = chunk_text(text_id, name, data, parsed)
             done.append(cut if cut.is_whole else cut._replace(words=make_filter(text_id, data)))
     counted = count_fields([fields for text in done for fields in text.fields])
     embedder, rows = open_embedded(settings), np.empty(0, np.void)
@@ -223,13 +223,13 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
     text_ids: list[tuple[int, int]] = []
     inputs: list[str] = []
     files, size = RootFiles(root), 0
-    for text_id, text_hash, path, packed in texts:
+    for text_id, text_hash, path, packed, name in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
             found = table.unpack(packed)
             text_ids.append((text_id, len(found)))
-            inputs.extend(embedding_text(path, data, chunk) for chunk in found)
+            inputs.extend(embedding_text(name, data, chunk) for chunk in found)
     return EmbeddedTexts(text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size)
 
 

@@ -141,7 +141,8 @@ class MeaningSearch:
         candidates += self._score_changed()
         share = semantic_share(self._query.kind, rules) if share is None else share
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
-        candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: (-one.score, one.key))
+        # Equal ones stay in the order of their files.
+        candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: -one.score)
         # Files and names are looked up for the best of them only; rules then reorder what has names.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
@@ -178,7 +179,7 @@ class MeaningSearch:
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
-            recall = Recall(known, question.rules, self._choose_texts(texts))
+            recall = Recall(known, question.rules, self._choose_texts(texts), texts.places)
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:

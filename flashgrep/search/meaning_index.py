@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -24,11 +25,11 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
 from flashgrep.index.schema import find_project
 from flashgrep.index.table import FileTable
-from flashgrep.index.vectors import Nearest, Vectors, VectorsDamaged
+from flashgrep.index.vectors import Nearest, Order, Vectors, VectorsDamaged
 from flashgrep.index.words import Family, WordLists, find_words, numbers_in, score
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate, Rules
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ QUESTION_SECONDS = 3.0
 class VectorRows(Protocol):
     """Vectors by row, wherever they are kept; ``index.vectors.Vectors``."""
 
-    def nearest(self, question: Floats, limit: int, among: Bools | None = None) -> Nearest:
+    def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
         """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
@@ -93,16 +94,22 @@ class Texts(NamedTuple):
     unembedded: Ints
     chunks: int
     """How many chunks the texts of files have together."""
+    places: Ints
+    """By text: the place of its first file among all. Numbers tell when a text came, which must not decide anything."""
 
     @classmethod
-    def of(cls, known: Known, there: Ints) -> "Texts":
+    def of(cls, known: Known, files: FileTable) -> "Texts":
         """Compare the texts of files with those that are known."""
+        there = files.texts()
         there = there[there > 0]
+        text_ids = files.columns[::-1, TEXT_ID]
+        places = np.full(int(text_ids.max(initial=0)) + 1, len(text_ids), np.int64)
+        places[text_ids] = np.arange(len(text_ids))[::-1]
         chunks = known.chunks
         alive = np.isin(chunks.text_id, there)
         unembedded = np.sort(chunks.text_id[alive & (chunks.size > 0) & ~np.isin(chunks.text_id, known.rows.text_id)])
         unchunked = there[~np.isin(there, chunks.text_id)]
-        return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()))
+        return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()), places)
 
 
 class Opened(NamedTuple):
@@ -170,7 +177,7 @@ class MeaningIndex:
         """Return which texts files have, as far as they are known by meaning."""
         with self._lock:
             if self._texts is None or self._texts[0] is not files or self._texts[1] is not known:
-                self._texts = files, known, Texts.of(known, files.texts())
+                self._texts = files, known, Texts.of(known, files)
             return self._texts[2]
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
@@ -280,7 +287,8 @@ def weigh_words(
 
     ``forms``: the words of the question, each with its other forms; ``found``: the lists of what is in some chunk.
     """
-    # Counted without decoding the lists; dead chunks are among them, and are counted out below.
+    # Counted without decoding the lists; dead chunks are among them, and are counted out below: rarity and what is
+    # asked for must not depend on what was there once.
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
@@ -293,13 +301,13 @@ def weigh_words(
     used: dict[str, WordLists] = {}
     room, room_of_forms = rules.common_words, rules.common_forms
     # The rarest say most and cost least; the first word is used however common it is.
-    for word, lists in sorted(found.items(), key=lambda item: item[1].chunks):
+    for word, chunks in sorted(having.items(), key=itemgetter(1)):
         if word not in forms:
-            room_of_forms -= lists.chunks
+            room_of_forms -= chunks
         else:
-            room = room - lists.chunks if used.keys() & forms.keys() else max(0, room - lists.chunks)
+            room = room - chunks if used.keys() & forms.keys() else max(0, room - chunks)
         if (room if word in forms else room_of_forms) >= 0:
-            used[word] = lists
+            used[word] = found[word]
     return WeighedWords(families, used)
 
 
@@ -316,9 +324,11 @@ class Recall:
     rules: Rules
     allowed: Ints | None
     """Texts that count, ascending; None: all."""
+    places: Ints
+    """As ``Texts`` has them."""
 
     def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
-        """Return chunks found by either side, each with both values as far as they are known."""
+        """Return chunks found by either side, each with both values as far as they are known, in the files' order."""
         known, most = self.known, self.rules.candidates
         # By words: BM25 of all chunks at once, of which the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
@@ -326,14 +336,17 @@ class Recall:
         scores = score(filter(None, asked), len(counting))
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
-            numbers = numbers[np.argpartition(-scores[numbers], most - 1)[:most]]
+            least = np.partition(scores[numbers], -most)[-most]
+            better, equal = numbers[scores[numbers] > least], numbers[scores[numbers] == least]
+            order = np.argsort(self._places_of(known.chunks, equal), kind="stable")
+            numbers = np.concatenate([better, equal[order[: most - len(better)]]])
         lexical = dict(zip(_keys(*known.chunks.locate(numbers)), scores[numbers].tolist(), strict=True))
         if question is None or known.vectors is None:
-            return [Candidate(key, value, 0.0) for key, value in lexical.items()]
+            return self._sort([Candidate(key, value, 0.0) for key, value in lexical.items()])
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
-        among = None if self.allowed is None else mark_counting(known.rows, self.allowed)
-        near = known.vectors.nearest(question, most, among)
+        among = None if self.allowed is None and known.rows.is_dense else mark_counting(known.rows, self.allowed)
+        near = known.vectors.nearest(question, most, partial(self._places_of, known.rows), among)
         keys = _keys(*known.rows.locate(near.rows))
         similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
 
@@ -345,7 +358,15 @@ class Recall:
         if others:
             values[rows >= 0] = known.vectors.similarity(question, rows[rows >= 0])
         similar |= {key: float(value) for key, value in zip(others, values, strict=True)}
-        return [Candidate(key, lexical.get(key, 0.0), similar[key]) for key in lexical | similar]
+        return self._sort([Candidate(key, lexical.get(key, 0.0), similar[key]) for key in lexical | similar])
+
+    def _places_of(self, of: ChunkMap, numbers: Ints) -> Ints:
+        return self.places[of.locate(numbers)[0]]
+
+    def _sort(self, candidates: list[Candidate]) -> list[Candidate]:
+        text_ids = np.array([one.key[0] for one in candidates], np.int64)
+        of_texts = dict(zip(text_ids.tolist(), self.places[text_ids].tolist(), strict=True))
+        return sorted(candidates, key=lambda one: (of_texts[one.key[0]], one.key[1]))
 
 
 def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
@@ -370,7 +391,7 @@ def whole_similarity(known: Known, question: Floats, text_ids: AbstractSet[int])
     spans = list(zip(known.rows.first[at].tolist(), known.rows.size[at].tolist(), strict=True))
     sums = known.vectors.sums(spans)
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-    cosines = np.divide(sums @ question, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    cosines = np.divide(np.einsum("ij,j->i", sums, question), lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return dict(zip(known.rows.text_id[at].tolist(), cosines.tolist(), strict=True))
 
 

@@ -74,7 +74,7 @@ class TeamMeaning:
             for of, by, texts in self._texts:
                 if of is table and by is chunks:
                     return texts
-        texts = Texts.of(known, table.texts())
+        texts = Texts.of(known, table)
         with self._lock:
             self._texts = [(table, chunks, texts), *self._texts[: KEPT_TEXTS - 1]]
         return texts

@@ -11,7 +11,19 @@ import numpy as np
 from flashgrep.damage import Damaged
 from flashgrep.index.chunks import ChunkMap
 from flashgrep.index.postings import count
-from flashgrep.index.vectors import RESCORED, Floats, Ints, Nearest, Signs, find_near, row_type, signs_of
+from flashgrep.index.vectors import (
+    RESCORED,
+    Floats,
+    Ints,
+    Nearest,
+    Order,
+    Signs,
+    compare,
+    find_near,
+    row_type,
+    signs_of,
+    take_nearest,
+)
 from flashgrep.index.words import LEVELS, WordList, WordLists, key_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.meaning_index import Bools
@@ -139,7 +151,7 @@ class StoredVectors:
     kept: KeptSigns
     dims: int
 
-    def nearest(self, question: Floats, limit: int, among: Bools | None = None) -> Nearest:
+    def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
         """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
         total = int(self.chunks.map.size.sum())
         # The opposite of the question: whatever is read of a shard that is away comes last.
@@ -147,13 +159,11 @@ class StoredVectors:
         # A bit for each number of a vector: this many chunks have this many bytes of signs.
         groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
         parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
-        rows = find_near(parts, total, question, max(RESCORED, limit), among)
+        rows = find_near(parts, total, question, max(RESCORED, limit), order, among)
         found = self._fetch(rows)
         # Without those whose shard went away between the two steps.
         rows = np.array([row for row in rows.tolist() if row in found], np.int64)
-        similarity = self._compare(question, [found[row] for row in rows.tolist()])
-        order = np.argsort(-similarity, kind="stable")[:limit]
-        return Nearest(rows[order], similarity[order])
+        return take_nearest(rows, self._compare(question, [found[row] for row in rows.tolist()]), limit, order)
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row; 0 where it is in a shard that does not answer."""
@@ -175,9 +185,7 @@ class StoredVectors:
         return found
 
     def _compare(self, question: Floats, rows: Sequence[bytes]) -> Floats:
-        found = np.frombuffer(b"".join(rows), row_type(self.dims))
-        compared: Floats = found["direction"].astype(np.float32) @ question.astype(np.float32) * found["scale"]
-        return compared
+        return compare(question, np.frombuffer(b"".join(rows), row_type(self.dims)))
 
     def _fetch(self, rows: Ints) -> dict[int, bytes]:
         """Return rows as they are stored, by number."""

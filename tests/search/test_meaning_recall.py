@@ -1,5 +1,6 @@
 """Candidates of the index: old versions of texts, filters and rows of nothing must not hide the rest."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,11 +37,13 @@ class Shelf:
 
     def add(self, text_id: int, vector: Floats, words: str = "needle", *, file: bool = True) -> None:
         """Add a text with its vector; without a file it is an old version of something."""
-        add_text(self.writer, text_id, *([f"f{text_id}"] if file else []))
+        name = f"f{text_id}"
+        add_text(self.writer, text_id, *([name] if file else []))
         chunk = StoredChunk(0, 9, 1, 1, "function", f"name{text_id}", "")
         append(self._file, self.set.rows, quantise(vector[None, :]))
         with self.writer.transaction() as connection:
-            table.put(connection, [table.pack([ChunkedText(text_id, [chunk], [Fields(b"", b"", words.encode())])])])
+            text = ChunkedText(text_id, [chunk], [Fields(b"", b"", words.encode())], path=name.encode())
+            table.put(connection, [table.pack([text])])
             table.add_vectors(connection, self.set, [(text_id, 1)])
         self.set = self.set._replace(rows=self.set.rows + 1)
         if file:
@@ -53,7 +56,7 @@ class Shelf:
 
     def texts(self, known: Known) -> Texts:
         """Return what is known of the texts of files."""
-        return Texts.of(known, self.table().texts())
+        return Texts.of(known, self.table())
 
     def known(self) -> tuple[MeaningIndex, Known]:
         """Return what is known, by the embedded model."""
@@ -79,9 +82,10 @@ def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], questi
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
     forms = dict.fromkeys(words, ())
-    found = weigh_words(forms, find_words(shelf.writer.connection, words), known, shelf.texts(known), FEW)
+    texts = shelf.texts(known)
+    found = weigh_words(forms, find_words(shelf.writer.connection, words), known, texts, FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
-    return Recall(known, FEW, counting).candidates(found, question)
+    return Recall(known, FEW, counting, texts.places).candidates(found, question)
 
 
 def texts_of(shelf: Shelf) -> Texts:
@@ -127,6 +131,54 @@ def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question
     assert [one.key for one in found] == [(1, 0)]
     unfiltered = candidates(shelf, None, ["needle"], unit(3))
     assert sorted(one.key for one in unfiltered) == [(1, 0), (2, 0)]
+
+
+def test_of_equal_chunks_those_of_the_first_files_are_candidates_whenever_they_were_stored(tmp_path: Path) -> None:
+    found = []
+    for seed in range(3):
+        (tmp_path / str(seed)).mkdir()
+        shelf = Shelf(tmp_path / str(seed))
+        files = [f"f{at:02}" for at in range(2 * FEW.candidates)]
+        random.Random(seed).shuffle(files)
+        for text_id, name in enumerate(files, 1):
+            shelf.add(text_id, unit(0), "needle", file=False)
+            shelf.files[name] = text_id
+        by_text = {text_id: name for name, text_id in shelf.files.items()}
+        for question in (None, unit(0)):
+            answer = candidates(shelf, None, ["needle"], question)
+            found.append([(by_text[one.key[0]], one.lexical, one.similarity) for one in answer])
+        shelf.writer.close()
+    words, both = found[:2]
+    assert [name for name, *_ in words] == [f"f{at:02}" for at in range(FEW.candidates)] == [name for name, *_ in both]
+    assert found == [words, both] * 3
+
+
+def test_chunks_whose_text_was_cut_anew_make_no_word_less_rare_and_take_nobodys_place(shelf: Shelf) -> None:
+    for text_id in range(1, 41):
+        shelf.add(text_id, unit(0), "needle")
+    shelf.add(50, unit(1), "needle in the hay")
+    with shelf.writer.transaction() as connection:
+        connection.execute("UPDATE path SET path = CAST('moved' || text_id AS BLOB) WHERE text_id < 41")
+        table.leave_misnamed(connection, range(1, 51))
+    shelf.files = {"f50": 50}
+    _, known = shelf.known()
+    lists = find_words(shelf.writer.connection, ["needle"])
+    family = weigh_words({"needle": ()}, lists, known, shelf.texts(known), RULES).families["needle"]
+    assert family == {"needle": idf(1, 1)}
+    assert [one.key for one in candidates(shelf, [50], ["needle"], unit(0))] == [(50, 0)]
+
+
+def test_rows_of_nobody_take_no_place_among_the_nearest(shelf: Shelf) -> None:
+    """Their texts were dropped, so nothing is left that tells of them but that they are in no map."""
+    for text_id in range(1, 41):
+        shelf.add(text_id, unit(0), "hay")
+    shelf.add(50, unit(1), "needle in the hay")
+    with shelf.writer.transaction() as connection:
+        connection.execute("DELETE FROM path WHERE text_id < 41")
+        connection.execute("DELETE FROM text WHERE id < 41")
+        table.drop_dead(connection)
+    shelf.files = {"f50": 50}
+    assert [one.key for one in candidates(shelf, None, [], unit(0))] == [(50, 0)]
 
 
 def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:

@@ -20,6 +20,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.schema import take_numbers
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments
 from flashgrep.index.segments import put as put_segment
+from flashgrep.index.table import FileRow
 from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, find_words, impacts_of, parts, score, scores_of
 from flashgrep.index.writer import Writer
 
@@ -266,6 +267,67 @@ def test_chunks_are_split_apart_whatever_their_names_are(names: list[tuple[str, 
     (text,) = table.pack([ChunkedText(1, chunks, [])]).texts
     split = table.split_chunks(text.packed, text.chunks)
     assert [split[at] for at in range(text.chunks)] == list(split[:]) == list(table.unpack(text.packed)) == chunks
+
+
+def names_to_cut(writer: Writer, project: int = PROJECT) -> dict[int, tuple[bytes, bytes]]:
+    """Return the texts to be cut, each with the path it is read by and the one it is named by."""
+    return {row[0]: (row[2], row[4]) for row in table.choose_to_chunk(writer.connection, project, 99, 1 << 30, 0)}
+
+
+def move(writer: Writer, text_id: int, *paths: str, project: int = PROJECT) -> None:
+    """Give a text other files, as a batch of the indexer does."""
+    file = FileRow(b"", text_id, "", 1, 0, 0, 0)
+    old = writer.connection.execute("SELECT path FROM path WHERE project = ? AND text_id = ?", [project, text_id])
+    gone = [row[0] for row in old if row[0].decode() not in paths]
+    rows = [(file._replace(path=path.encode()), b"%d" % text_id) for path in paths]
+    writer.put(project, writer.reserve(1), [], [], rows, gone)
+
+
+def named(text_id: int, count: int, name: str) -> ChunkedText:
+    return text_of(text_id, count)._replace(path=name.encode())
+
+
+def test_a_text_is_cut_anew_once_its_first_path_is_another(writer: Writer) -> None:
+    for text_id, count in ((1, 3), (2, 0)):
+        add_text(writer, text_id, f"m{text_id}")
+        put(writer, named(text_id, count, f"m{text_id}"))
+    of = embed(writer, new_set(writer), (1, 3))
+    begun = table.round_of(writer.connection)
+    move(writer, 1, "m1", "z1")
+    assert (names_to_cut(writer), table.round_of(writer.connection)) == ({}, begun)
+    move(writer, 1)  # it is gone and comes back, as when a branch is switched
+    move(writer, 1, "m1")
+    assert (names_to_cut(writer), table.row_map(writer.connection, of.id).text_id.tolist()) == ({}, [1])
+
+    move(writer, 1, "m1", "a1")
+    move(writer, 2, "a2")
+    assert names_to_cut(writer) == {1: (b"a1", b"a1"), 2: (b"a2", b"a2")}
+    assert table.round_of(writer.connection) > begun
+    assert table.chunks_of_texts(writer.connection, [1, 2]) == {}
+    assert table.row_map(writer.connection, of.id).text_id.tolist() == []
+    assert (table.count_left(writer.connection), table.total(writer.connection, PROJECT)) == (3, 0)
+    put(writer, named(1, 3, "a1"), named(2, 0, "a2"))
+    assert names_to_cut(writer) == {}
+    assert sorted(table.chunk_map(writer.connection).text_id.tolist()) == [-1, 1, 2]
+
+    # Most chunks are nobody's now: a merge leaves them out, though no text is gone.
+    deque(writer.merge(), maxlen=0)
+    assert (table.count_left(writer.connection), numbers_with(writer, "shared")) == (0, [4, 5, 6])
+
+
+def test_projects_that_share_a_text_name_it_alike(writer: Writer) -> None:
+    """Else each would have it cut anew as soon as the other had."""
+    other = writer.add_project(b"/other")
+    add_text(writer, 1, "m1")
+    put(writer, named(1, 2, "m1"))
+    move(writer, 1, "z1", project=other)
+    assert (names_to_cut(writer), names_to_cut(writer, other)) == ({}, {})
+    move(writer, 1, "a1", project=other)
+    assert (names_to_cut(writer), names_to_cut(writer, other)) == ({1: (b"m1", b"a1")}, {1: (b"a1", b"a1")})
+    put(writer, named(1, 2, "a1"))
+    assert (names_to_cut(writer), names_to_cut(writer, other)) == ({}, {})
+    writer.drop_projects([b"/other"])
+    assert names_to_cut(writer) == {1: (b"m1", b"m1")}
 
 
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:

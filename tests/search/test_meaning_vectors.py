@@ -22,6 +22,9 @@ from flashgrep.index.vectors import (
     vector_files,
 )
 
+BY_ROW = np.zeros_like
+"""Where nothing else tells them apart, equal rows come by number."""
+
 
 def units(count: int, dims: int, seed: int) -> Floats:
     """Return random vectors of unit length."""
@@ -51,7 +54,7 @@ def test_the_nearest_are_those_of_plain_floats_within_what_quantising_loses(
 ) -> None:
     rows, question = units(count, dims, seed), units(1, dims, seed + 1)[0]
     folder = tmp_path_factory.mktemp("vectors")
-    found = stored(folder, rows).nearest(question, limit)
+    found = stored(folder, rows).nearest(question, limit, BY_ROW)
     truth = rows @ question
     assert len(found.rows) == len(set(found.rows.tolist())) == min(limit, count)
     assert (np.diff(found.similarity) <= 0).all()
@@ -70,7 +73,7 @@ def test_among_many_rows_the_near_ones_are_found_by_their_signs(tmp_path: Path) 
     for place, share in zip(planted, (0.9, 0.8, 0.7, 0.6), strict=True):
         mixed = share * question + (1 - share) * rows[place]
         rows[place] = mixed / np.linalg.norm(mixed)
-    found = stored(tmp_path, rows).nearest(question, 4)
+    found = stored(tmp_path, rows).nearest(question, 4, BY_ROW)
     assert found.rows.tolist() == planted.tolist()
     assert np.allclose(found.similarity, rows[planted] @ question, atol=0.01)
 
@@ -80,7 +83,7 @@ def test_only_rows_that_count_are_found(tmp_path_factory: pytest.TempPathFactory
     rows, question = units(200, 16, seed), units(1, 16, seed + 1)[0]
     among = np.random.default_rng(seed).random(200) < kept
     folder = tmp_path_factory.mktemp("vectors")
-    found = stored(folder, rows).nearest(question, 30, among)
+    found = stored(folder, rows).nearest(question, 30, BY_ROW, among)
     assert among[found.rows].all()
     assert len(found.rows) == min(30, among.sum())
     file_of(folder).unlink()
@@ -91,7 +94,7 @@ def test_few_rows_that_count_are_found_among_many_that_do_not(tmp_path: Path) ->
     among = np.zeros(len(rows), np.bool_)
     furthest = np.argsort(rows @ question)[:3]
     among[furthest] = True
-    found = stored(tmp_path, rows).nearest(question, 10, among)
+    found = stored(tmp_path, rows).nearest(question, 10, BY_ROW, among)
     assert sorted(found.rows.tolist()) == sorted(furthest.tolist())
 
 
@@ -99,17 +102,33 @@ def test_rows_beyond_those_told_of_do_not_count(tmp_path: Path) -> None:
     """The last texts were deleted, or the file has grown since it was told which rows count."""
     rows = units(50, 8, 3)
     vectors = stored(tmp_path, rows)
-    found = vectors.nearest(rows[45], 50, np.ones(40, np.bool_))
+    found = vectors.nearest(rows[45], 50, BY_ROW, np.ones(40, np.bool_))
     assert sorted(found.rows.tolist()) == list(range(40))
-    assert sorted(vectors.nearest(rows[0], 50, np.ones(60, np.bool_)).rows.tolist()) == list(range(50))
+    assert sorted(vectors.nearest(rows[0], 50, BY_ROW, np.ones(60, np.bool_)).rows.tolist()) == list(range(50))
+
+
+def test_equal_rows_come_by_the_order_that_is_told_not_by_when_they_were_made(tmp_path: Path) -> None:
+    """More rows are equal than are compared in full, so the order decides who is, too."""
+    rows = np.repeat(units(1, 64, 3), RESCORED + 200, axis=0)
+    rank = np.random.default_rng(5).permutation(len(rows))
+    found = stored(tmp_path, rows).nearest(rows[0], 20, lambda numbers: rank[numbers])
+    assert rank[found.rows].tolist() == list(range(20))
+
+
+def test_a_row_is_as_near_wherever_it_stands(tmp_path: Path) -> None:
+    rows, question = units(999, 256, 4), units(1, 256, 5)[0]
+    there = np.random.default_rng(6).permutation(len(rows))
+    together = stored(tmp_path, rows[there]).similarity(question, np.arange(len(rows)))
+    alone = stored(tmp_path, rows).similarity(question, there)
+    assert together.tolist() == alone.tolist()
 
 
 def test_a_row_without_direction_is_like_nothing(tmp_path: Path) -> None:
     rows = np.zeros((2, 8), np.float32)
     rows[1, 3] = 1
     vectors = stored(tmp_path, rows)
-    assert vectors.nearest(rows[1], 2).similarity.tolist() == pytest.approx([1, 0])
-    assert vectors.nearest(rows[0], 2).similarity.tolist() == [0, 0]
+    assert vectors.nearest(rows[1], 2, BY_ROW).similarity.tolist() == pytest.approx([1, 0])
+    assert vectors.nearest(rows[0], 2, BY_ROW).similarity.tolist() == [0, 0]
 
 
 def test_the_similarity_of_chosen_rows_is_in_their_order(tmp_path: Path) -> None:
@@ -128,10 +147,10 @@ def test_appended_rows_are_found_and_rows_written_twice_are_the_last(tmp_path: P
     vectors = Vectors(file, 16)
     vectors.grow(20)
     append(file, 20, quantise(rows[20:]))
-    assert vectors.nearest(rows[25], 1).similarity[0] < 0.99
+    assert vectors.nearest(rows[25], 1, BY_ROW).similarity[0] < 0.99
     vectors.grow(30)
     vectors.grow(10)  # an older reader asks: what is there stays
-    assert [int(vectors.nearest(row, 1).rows[0]) for row in rows] == list(range(30))
+    assert [int(vectors.nearest(row, 1, BY_ROW).rows[0]) for row in rows] == list(range(30))
 
 
 def test_a_file_that_is_missing_or_too_short_is_damaged(tmp_path: Path) -> None:
@@ -146,13 +165,13 @@ def test_a_file_that_is_missing_or_too_short_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(VectorsDamaged):
         Vectors(file, 8).grow(10)
     with pytest.raises(VectorsDamaged):
-        vectors.nearest(rows[0], 10)
+        vectors.nearest(rows[0], 10, BY_ROW)
     assert not holds(file, 8, 10)
     file.unlink()
     assert not holds(file, 8, 10)
     assert holds(file, 8, 0)
     with pytest.raises(VectorsDamaged):
-        vectors.nearest(rows[0], 10)
+        vectors.nearest(rows[0], 10, BY_ROW)
     with pytest.raises(VectorsDamaged):
         Vectors(file, 8).grow(1)
 
@@ -162,7 +181,7 @@ def test_a_failed_growth_leaves_what_was_there(tmp_path: Path) -> None:
     vectors = stored(tmp_path, rows)
     with pytest.raises(VectorsDamaged):
         vectors.grow(1000)
-    assert int(vectors.nearest(rows[3], 1).rows[0]) == 3
+    assert int(vectors.nearest(rows[3], 1, BY_ROW).rows[0]) == 3
 
 
 @pytest.mark.parametrize("name", ["index.db", "vectors-0123456789abcdef.bin.bak", "vectors-XYZ.bin", "vectors-.bin"])
@@ -209,7 +228,7 @@ def test_threads_ask_while_the_vectors_grow(tmp_path: Path) -> None:
         asked = 0
         while not done.is_set() or not asked:
             place = (seed + 7 * asked) % 100
-            found = vectors.nearest(rows[place], 3, np.ones(100, np.bool_) if seed % 2 else None)
+            found = vectors.nearest(rows[place], 3, BY_ROW, np.ones(100, np.bool_) if seed % 2 else None)
             if int(found.rows[0]) != place:
                 wrong.append(f"{place}: {found}")
             asked += 1
@@ -223,4 +242,4 @@ def test_threads_ask_while_the_vectors_grow(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert int(vectors.nearest(rows[2999], 1).rows[0]) == 2999
+    assert int(vectors.nearest(rows[2999], 1, BY_ROW).rows[0]) == 2999
