@@ -9,7 +9,8 @@ from tree_sitter import Node
 from flashgrep.ingest.parse.imports import ECMA
 from flashgrep.ingest.parse.scoping import Binding, FileScopes
 from flashgrep.search.exports import Value, Values
-from flashgrep.search.expressions import Expressions, parts_of
+from flashgrep.search.expressions import parts_of
+from flashgrep.search.generic_aliases import GenericAliases
 
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _WRAPPERS: Final = frozenset({
@@ -24,7 +25,7 @@ Typed = tuple[FileScopes, Node]
 """A written type in its file."""
 
 
-class Callbacks(Expressions, ABC):
+class Callbacks(GenericAliases, ABC):
     """Finds what is passed to callbacks, in one state of a project."""
 
     def infer_parameter(self, file: FileScopes, binding: Binding) -> Values:

@@ -1,7 +1,7 @@
 """What expressions and written types evaluate to, node by node of a syntax tree; one table for three grammars."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from tree_sitter import Node
@@ -74,6 +74,10 @@ class Expressions(Exports):
     @abstractmethod
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
         """Return the types that a type builds upon, and whether all of them are in the project."""
+
+    @abstractmethod
+    def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
+        """Return what a generic type that is defined as another stands for, with its arguments."""
 
     # Expressions
 
@@ -293,10 +297,18 @@ class Expressions(Exports):
             return (Value(results=self.type_of(file, given[-1])),)
         if name in {"Generator", "AsyncGenerator"} and given:  # the others are what is sent and returned
             given = given[:1]
-        values = self.type_of(file, head)
+        applied = (value for one in self.infer(file, head) for value in self.apply_alias(one, file, given))
+        values = distinct(applied) or self.type_of(file, head)
         if not given or any(one.definition is not None or one.results or one.literal for one in values):
             return values
         return (Value(elements=self.type_of(file, given[-1])),)
+
+    def find_indexed(self, file: FileScopes, offset: int) -> Values:
+        """Return what any member is of an object whose type, written at a place, says so: ``{ [key: string]: T }``."""
+        brace = file.node_at(offset)
+        parts = parts_of(brace.parent) if brace is not None and brace.parent is not None else []
+        typed = [one.child_by_field_name("type") for one in parts if one.type == "index_signature"]
+        return distinct(value for one in typed for value in self.type_of(file, one))
 
     def type_collection(self, file: FileScopes, node: Node) -> Values:
         """Evaluate the type of a list, a map or a channel."""

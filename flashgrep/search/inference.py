@@ -262,7 +262,8 @@ class Names(Callbacks):
                 path, offset = one.literal
                 file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
-                    found += self._find_meaning(file, file.scopes[at].names.get(name, []))
+                    bindings = file.scopes[at].names.get(name)
+                    found += self._find_meaning(file, bindings) if bindings else self.find_indexed(file, offset)
             elif one.module is None:
                 found.append(OUTSIDE)
             elif exported := self.export(one.module, name):

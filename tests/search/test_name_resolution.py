@@ -415,6 +415,9 @@ JS = (
             "send",
             1,
         ),
+        ("a.ts", f"{TS}const cast = () => g() as Client\nfunction use() {{ cast().send() }}\n", "send", 1),
+        ("a.ts", f"{TS}const twice = (y) => y ? new Client() : null\nfunction use() {{ twice().send() }}\n", "send", 1),
+        ("a.ts", f"{TS}const one = () => 1\nfunction use() {{ one().send() }}\n", "send", 0),
         ("a.ts", f"{TS}function use(x: Client, y: Other) {{ const z = x === y; z.send() }}\n", "send", 0),
         ("a.ts", f"{TS}function use(x: Client) {{ const z = typeof x; z.send() }}\n", "send", 0),
         ("a.go", f"{GO_ITEM}func use(x chan *Item) int {{\n\ty := <-x\n\treturn y.Price()\n}}\n", "Price", 3),
@@ -433,6 +436,51 @@ def test_what_is_called_is_told_by_what_it_is_called_on(
         if found.nodes[edge.target].definition.name == name and edge.resolution.confidence >= 0.95
     }
     assert called == ({line} if line else set())
+
+
+@pytest.mark.parametrize(
+    ("alias", "written", "line"),
+    [
+        ("type Maybe<T> = T | null", "Maybe<Client>", 1),
+        ("type Second<A, B> = B", "Second<Other, Client>", 1),
+        ("type Second<A, B> = B", "Second<Client, Other>", 2),
+        ("type Item<T> = T extends (infer E)[] ? E : never", "Item<Client[]>", 1),
+        ("type Item<T> = T extends Map<string, infer E> ? E : never", "Item<Map<string, Client>>", 1),
+        ("type Given<T> = T extends (...all: any) => infer R ? R : never", "Given<() => Client>", 1),
+        (
+            "type Both<U> = (U extends any ? (one: U) => void : never) extends (one: infer I) => void ? I : never",
+            "Both<Client>",
+            1,
+        ),
+        ("type Deep<T> = T extends Date ? Client : { [K in keyof T]: Deep<T[K]> }", "Deep<any>", 1),
+        ("type Cut<T> = T extends `${infer A}/${infer B}` ? { [K in A]: Cut<B> } : Client", "Cut<string>", 1),
+        ("type Wrong<T> = T extends Other ? never : Wrong<T>", "Wrong<Client>", 0),
+        ("type Keys<T> = keyof T", "Keys<Client>", 0),
+    ],
+)
+def test_generic_aliases_stand_for_what_they_are_given(tmp_path: Path, alias: str, written: str, line: int) -> None:
+    files = {"a.ts": f"{TS}{alias}\nfunction use(x: {written}) {{ x.send() }}\n"}
+    found = researched(project(tmp_path, files), "what does use call", 1).graph
+    assert {
+        found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
+        for edge in found.edges
+        if edge.resolution.confidence >= 0.95
+    } == ({line} if line else set())
+
+
+@pytest.mark.parametrize(
+    ("shape", "line"),
+    [
+        ("{ [K in string]: Client }", 1),
+        ("{ [name: string]: Client }", 1),
+        ("{ other: Other } & { [name: string]: Client }", 1),
+        ("{ one: Other; [name: string]: any }", 2),
+    ],
+)
+def test_any_member_of_a_type_with_an_index_is_what_that_says(tmp_path: Path, shape: str, line: int) -> None:
+    files = {"a.ts": f"{TS}function use(x: {shape}) {{ x.one.send() }}\n"}
+    found = researched(project(tmp_path, files), "what does use call", 1).graph
+    assert {found.nodes[edge.target].definition.symbols.lines.line(edge.target[1]) for edge in found.edges} == {line}
 
 
 def test_a_call_means_the_overload_with_a_body(tmp_path: Path) -> None:

@@ -22,4 +22,4 @@
 (pair key: (property_identifier) @name value: (_) @value)
 (object (shorthand_property_identifier) @name @value)
 (return_statement (_) @returned)
-(arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression) (parenthesized_expression)] @returned)
+(arrow_function body: (expression) @returned)
