@@ -35,12 +35,12 @@ from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.servers.pool import ServerPool
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
+from flashgrep.workspace.project import find_unasked
 from flashgrep.workspace.stores import Stores, find_gone
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
 """Models that nobody has needed for this long are unloaded; loading them again takes 0.1 s."""
-
 FLOOD_SECONDS = 2.0
 """Lookups that have run for this long in all may have taken memory worth giving back: a compiled pattern has up to
 100 MB, and 64 of them are kept."""
@@ -122,7 +122,7 @@ class Catalogue:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        for workspace in self._open.values():
+        for workspace in list(self._open.values()):  # some may be closed meanwhile
             await workspace.close()
         self._workers.close()
         if self._servers is not None:
@@ -155,7 +155,7 @@ class Catalogue:
         forgotten_at = 0.0
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            if any(workspace.is_lost() for workspace in self._open.values()):
+            if any(workspace.is_lost() for workspace in self._open.values()) or find_unasked(self._open.values()):
                 await self.tidy()
             if self._servers is not None:
                 self._servers.rest()
@@ -267,6 +267,7 @@ class Catalogue:
         """
         found = self._find_open(root_or_name)
         if found is not None:
+            found.asked_at = anyio.current_time()
             return found
         root = self._find_root(root_or_name)
         if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
@@ -284,9 +285,8 @@ class Catalogue:
 
         async def open_quietly() -> None:
             try:
-                await self.open(root)
-            except (FlashgrepError, OSError):
-                return
+                with contextlib.suppress(FlashgrepError, OSError):
+                    await self.open(root)
             finally:
                 self._opening.discard(root)
 
@@ -344,16 +344,17 @@ class Catalogue:
             return root
 
     async def tidy(self, *, stores: bool = False) -> list[Path]:
-        """Close projects whose folder is gone, and forget work trees that were removed; return their roots.
+        """Close projects that are gone or not asked for, and forget work trees that were removed; return their roots.
 
         ``stores``: forget whatever is stored of repositories and folders that are gone, too.
         """
+        unused = find_unasked(self._open.values())
         for name, workspace in list(self._open.items()):
-            if workspace.is_lost():
+            if workspace.is_lost() or workspace in unused:
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
-                        # It may have been closed and reopened while we waited for the lock.
-                        if self._open.get(known) is workspace:
+                        # It may have been closed and reopened, or asked for, while we waited for the lock.
+                        if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_unasked()):
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
         for file, roots in gone.items():
@@ -466,8 +467,7 @@ class Catalogue:
             if known == root:
                 return name
         if root is None or not make:
-            known_names = sorted(self._roots)
-            raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=known_names)
+            raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=sorted(self._roots))
         if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         if root == Path(root.anchor):

@@ -75,14 +75,18 @@ def describe_state(workspace: Workspace) -> dict[str, Any]:
 
 async def _tell(context: RequestContext, workspace: Workspace, told: dict[str, Any]) -> None:
     """Notify of each change until the project is closed; a client that is behind is told the last one only."""
-    while told["stage"] != "closed":
-        change = workspace.progress.changed.next
-        state = describe_state(workspace)
-        if state == told:
-            await change.wait()
-        elif context.notify("status", _translate(context, state)):
-            told = state
-        await anyio.sleep(PAUSE)
+    workspace.subscribers += 1
+    try:
+        while told["stage"] != "closed":
+            change = workspace.progress.changed.next
+            state = describe_state(workspace)
+            if state == told:
+                await change.wait()
+            elif context.notify("status", _translate(context, state)):
+                told = state
+            await anyio.sleep(PAUSE)
+    finally:
+        workspace.subscribers -= 1
 
 
 def _key_of(workspace: Workspace) -> str:

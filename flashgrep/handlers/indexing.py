@@ -223,7 +223,7 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
             "path": path_to_text(os.fsencode(root)),
             "state": "closed",
             "changed": False,
-            "message": "not watched: nothing has been asked about it yet",
+            "message": "not watched: nothing has been asked about it, or not lately",
             "problem": "",
             "files_watched": 0,
             "files_pending": 0,

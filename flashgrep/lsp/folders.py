@@ -184,6 +184,13 @@ def connect_bound(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]
         OSError, ValueError: no daemon answers, or it refuses.
 
     """
+    try:
+        return _bind(path, adopt=adopt)
+    except ConnectionError:  # the daemon ended in between, as where a newer one takes its place; the next one answers
+        return _bind(path, adopt=adopt)
+
+
+def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
     connected = connect_or_alone(Paths(state_folder(os.environ)), os.environ)
     try:
         connected.settimeout(HANDSHAKE_SECONDS)

@@ -48,6 +48,13 @@ from flashgrep.workspace.revisions import Revisions
 from flashgrep.workspace.stores import Stores
 from flashgrep.workspace.tree import Tree
 
+MOST_UNASKED = 32
+"""So many projects stay open for good: each open one is watched, and a user may have 128 inotify queues on Linux, those
+of editors included."""
+UNASKED_SECONDS = 1800.0
+"""More are closed once nobody has asked them for so long, far longer than a call takes as a rule. Opening one again
+takes a look at its files."""
+
 END_SECONDS = 5.0
 """Background work ends at its next wait, well within this."""
 
@@ -142,6 +149,9 @@ class Workspace:
         )
         self.meaning = MeaningIndex(self.index.file.parent, root, options.embedding, options.environ)
         self.revisions = Revisions(self, self._folder, options.environ)
+        self.asked_at = anyio.current_time()
+        """When somebody last wanted the project."""
+        self.subscribers = 0
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
@@ -191,6 +201,11 @@ class Workspace:
         self._watcher.close()
         self.editor.close()
         self.index.close()
+
+    def is_unasked(self) -> bool:
+        """Whether nobody has wanted it for long, waits for a change or for its index."""
+        waited = anyio.current_time() - self.asked_at
+        return waited > UNASKED_SECONDS and not self.subscribers and self.progress.stage in {"ready", "failed"}
 
     def is_lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
@@ -396,6 +411,12 @@ class Workspace:
             "indexer_pid": self.store.scheduler.pid,
             "root_gone": self.tree.gone,
         }
+
+
+def find_unasked(projects: Collection[Workspace]) -> list[Workspace]:
+    """Return the open projects that are to be closed: asked for longest ago, and more than stay open."""
+    unasked = sorted((one for one in projects if one.is_unasked()), key=lambda one: one.asked_at)
+    return unasked[: max(0, len(projects) - MOST_UNASKED)]
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

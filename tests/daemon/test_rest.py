@@ -12,6 +12,7 @@ from flashgrep.config import Settings
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Call, Session
 from flashgrep.search.symbol_source import forget_parsed, parse_and_keep
+from flashgrep.workspace import project
 from tests.conftest import BOUND
 
 
@@ -33,3 +34,28 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
             with anyio.fail_after(BOUND):
                 while parse_and_keep.cache_info().currsize:
                     await checkpoint()
+
+
+async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(project, "MOST_UNASKED", 1)
+    monkeypatch.setattr(project, "UNASKED_SECONDS", 0.0)
+    roots = [tmp_path / name for name in ("first", "subscribed", "last")]
+    for root in roots:
+        root.mkdir()
+        (root / "a.txt").write_text("before\n")
+    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+        first, subscribed, last = [await catalogue.open(str(root)) for root in roots]
+        subscribed.subscribers = 1
+        with anyio.fail_after(BOUND):
+            while not (first.is_closed and last.is_closed):
+                await checkpoint()
+        assert [one.name for one in catalogue.list_projects() if one.open] == ["subscribed"]
+        monkeypatch.setattr(project, "UNASKED_SECONDS", BOUND)
+        (roots[0] / "a.txt").write_text("changed meanwhile\n")
+        call = Call(catalogue, Session(projects=(str(roots[0]),)))
+        answer = await REGISTRY.get("query").call(call, {"query": "changed meanwhile"})
+        assert answer["total"] == 1
+        assert answer["coverage"]["fresh"]
