@@ -1,4 +1,4 @@
-"""All projects of one user: which there are, which are open, and which one a call is about."""
+"""All projects of one user: which are known, which are open, and which one a call is about."""
 
 import contextlib
 import json
@@ -40,12 +40,12 @@ from flashgrep.workspace.stores import Stores, find_gone
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
-"""Models that nobody has needed for this long are unloaded; loading them again takes 0.1 s."""
+"""Seconds after which unused models are unloaded; loading them again takes 0.1 s."""
 FLOOD_SECONDS = 2.0
-"""Lookups that have run for this long in all may have taken memory worth giving back: a compiled pattern has up to
-100 MB, and 64 of them are kept."""
+"""Total seconds of lookups after which memory may be worth giving back: a compiled pattern has up to 100 MB, and 64 of
+them are kept."""
 RECOVERY_SECONDS = 5.0
-"""It is given back when there has been none for this long."""
+"""Seconds without a lookup after which it is given back."""
 
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -55,7 +55,7 @@ HOW_TO_GET_A_PROJECT = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectInfo:
-    """A project that is known: its name is also the name of its collection."""
+    """A known project; its name is also the name of its collection."""
 
     name: str
     root: Path
@@ -63,7 +63,7 @@ class ProjectInfo:
 
 
 class Catalogue:
-    """Projects by name and root; opens them when first asked for."""
+    """Projects by name and root, opened on first use."""
 
     def __init__(  # noqa: PLR0913 - all by name, from the one assembler
         self,
@@ -77,12 +77,12 @@ class Catalogue:
         environ: Mapping[str, str] | None = None,
         indexes: bool = True,
     ) -> None:
-        """Make a catalogue; ``indexes`` is False to scan only.
+        """Create a catalogue; with ``indexes`` False it only scans.
 
-        ``cache_dir``: where indexes are kept, a folder of the state folder's unless told. ``environ`` holds the keys
-        of embedding providers and names the folders that are flashgrep's own. ``settings_for`` returns the settings of
-        the project at a root; it is called in a thread, as it reads what came with the project. ``on_open`` hears of
-        each project that is being opened, ``on_forget`` of each that is forgotten.
+        ``cache_dir``: the folder of indexes, by default below the state folder. ``environ`` has the keys of embedding
+        providers and names flashgrep's own folders. ``settings_for`` returns the settings of the project at a root; it
+        is called in a thread, since it reads a file of the project. ``on_open`` is called for each project being
+        opened, ``on_forget`` for each removed one.
         """
         self.environ = environ or {}
         self.buffers = WeakSet[Buffers]()
@@ -109,7 +109,7 @@ class Catalogue:
         languages = settings.servers.languages
         self._servers = ServerPool(languages, self.environ) if languages else None
         self._former: set[Path] = set()
-        """Roots of projects whose index, of an earlier version, was removed."""
+        """Roots of projects whose index from an earlier version was removed."""
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -132,17 +132,17 @@ class Catalogue:
         await self._exit.aclose()
 
     async def _release_caches(self) -> None:
-        """Give back the memory that lookups have taken, once they are over; after a flood, caches, too."""
+        """Give back memory once lookups are over; after many of them, caches as well."""
         used = 0.0
         while True:
             used += await self._scheduler.wait_for_rest(RECOVERY_SECONDS)
             if used >= FLOOD_SECONDS:
                 used = 0.0
                 self._drop_caches()
-            release_memory()  # one answer of 10,000 hits left 40 MB on the heap
+            release_memory()  # an answer of 10,000 hits left 40 MB on the heap
 
     def _drop_caches(self) -> None:
-        """Let go of what makes the next lookups quicker."""
+        """Drop the caches that speed up lookups."""
         forget_patterns()
         forget_parsed()
         for workspace in self._open.values():
@@ -161,7 +161,7 @@ class Catalogue:
                 self._servers.rest()
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             ended = self._scheduler.ended_at
-            # Few questions are no flood, and leave as much: ten about callers in 15,000 files of C left 60 MB.
+            # A few questions can leave as much: ten about callers in 15,000 C files left 60 MB.
             is_over = ended is not None and forgotten_at < ended <= anyio.current_time() - IDLE_SECONDS
             if is_over:
                 self._drop_caches()
@@ -172,7 +172,7 @@ class Catalogue:
                 release_memory()
 
     def is_known(self, project: str) -> bool:
-        """Return whether a project has the name, or it is a path."""
+        """Return whether it is the name of a project, or a path."""
         return self._find_root(project) is not None
 
     def list_projects(self) -> list[ProjectInfo]:
@@ -180,9 +180,9 @@ class Catalogue:
         return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
 
     def find_enclosing_root(self, folder: Path) -> Path:
-        """Return the nearest folder upwards that is a known project or the top of a git work tree.
+        """Return the nearest enclosing folder that is a known project or the top of a git work tree.
 
-        Any other folder is not made a project unasked: a query typed at home must not index the home folder.
+        No other folder becomes a project unasked: a query typed at home must not index the home folder.
 
         Raises:
             NotFound: there is none.
@@ -194,9 +194,9 @@ class Catalogue:
             if candidate in roots or is_top:
                 return candidate
         raise NotFound(
-            f"no project here: {folder} lies in no known project and no git work tree",
+            f"no project here: {folder} is in no known project and no git work tree",
             reason="project_not_found",
-            suggestion="make the folder one with: fgrep index",
+            suggestion="make the folder a project with: fgrep index",
         )
 
     def list_open(self) -> list[Workspace]:
@@ -213,41 +213,41 @@ class Catalogue:
         return [names[root] for one in session.projects if (root := self._find_root(one)) in names]
 
     def list_reachable(self, session: Session) -> list[str]:
-        """Return the names of the projects a connection may name: those it is bound to, else all that are known."""
+        """Return the names of the projects a connection may name: those it is bound to, else all known ones."""
         return self.list_bound(session) if session.projects else sorted(self._roots)
 
     def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
-        """Return the roots of the projects that a call names, once each in its order; ``*``: of all it may name.
+        """Return the roots of the projects a call names, in order and without duplicates; ``*``: of all it may name.
 
-        What is not a project of ours comes back as it was given.
+        Unknown names are returned unchanged.
         """
         named = self.list_reachable(session) if projects == "*" else projects
-        known = set(map(str, self._roots.values()))  # these have no links in them: resolving one takes 50 µs
+        known = set(map(str, self._roots.values()))  # these are resolved already: resolving one takes 50 µs
         return list(dict.fromkeys(one if one in known else str(self._find_root(one) or one) for one in named))
 
     def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
-        """Return where a file is that a call names, without links; it need not be there. Call it in a thread.
+        """Return the resolved path of a file that a call names; it need not exist. Call it in a thread.
 
-        A path from the root needs a project: the one named, or the connection's own.
+        A path relative to the root needs a project: the one named, or the connection's own.
 
         Raises:
-            Forbidden: outside_root, it lies in no project that the connection reaches; protected_path.
+            Forbidden: outside_root, it is in no project the connection may reach; protected_path.
             NotFound: project_not_found.
-            InvalidParams: no file can have the path.
+            InvalidParams: not a possible path of a file.
 
         """
         shown = path_to_text(path)
         own = [project] if project is not None else [*(session.projects or session.indexed)]
         roots = [os.fsencode(root) for one in own if (root := self._find_root(one)) is not None]
-        # By root: a name may go to another project while the connection lives.
+        # By root: a name may move to another project while the connection lives.
         bound = [self._find_root(one) for one in session.projects]
         if project is not None and (not roots or (bound and self._find_root(project) not in bound)):
             raise NotFound(f"no such project: {project}", reason="project_not_found", known=self.list_bound(session))
         if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
-            raise InvalidParams(f"path: no file of one project: {shown!r}", field="path", target_path=shown)
+            raise InvalidParams(f"path: not a file of one project: {shown!r}", field="path", target_path=shown)
         if not own:
             roots = [os.fsencode(root) for root in self._roots.values()]
-        # Links are resolved before the path is compared: one inside a project may lead outside of all.
+        # Resolve links before comparing: one inside a project may lead outside of all projects.
         real = os.path.realpath(path if path.startswith(b"/") else roots[0] + b"/" + path)
         if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
             raise Forbidden(f"outside of every project: {shown}", reason="outside_root", target_path=shown)
@@ -258,10 +258,10 @@ class Catalogue:
         return real
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
-        """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.
+        """Return a project by name or absolute path; ``adopt``: make any other folder a project.
 
         Raises:
-            NotFound: no project has the name, or no folder is there.
+            NotFound: no project has the name, or the folder does not exist.
             Forbidden: it is one of flashgrep's own folders, or the whole file system.
 
         """
@@ -271,8 +271,8 @@ class Catalogue:
             return found
         root = self._find_root(root_or_name)
         if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
-            raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
-        # Two calls for one project open it once; the second finds it open when it has the lock.
+            raise Forbidden(f"flashgrep's own folder cannot be a project: {root_or_name}", reason="outside_root")
+        # Two calls for one project open it once: the second finds it open once it has the lock.
         async with self._lock_project(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
@@ -281,7 +281,7 @@ class Catalogue:
             return self._open[name]
 
     def open_later(self, root: str) -> None:
-        """Begin to open a project in the background. If that fails, the next call about it reports why."""
+        """Start opening a project in the background. If that fails, the next call about it reports why."""
 
         async def open_quietly() -> None:
             try:
@@ -296,10 +296,10 @@ class Catalogue:
             self._tasks.start_soon(open_quietly)
 
     async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
-        """Return the project a call is about: the one it names, else the one its connection is bound to; never another.
+        """Return the project a call is about: the one it names, else the one its connection is bound to.
 
         Raises:
-            NotFound: project_not_found, none is known by that name, or the call has none.
+            NotFound: project_not_found, there is no project of that name, or the call has none.
             InvalidParams: project_required, the connection has several and the call names none.
             Forbidden: outside_root, the connection is bound to others.
 
@@ -314,7 +314,7 @@ class Catalogue:
             if len(own) > 1:
                 names = [name for name, root in self._roots.items() if str(root) in own or name in own]
                 message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
-                advice = "methods that only look for something also take `projects`, a list or `*`"
+                advice = "methods that search also take `projects`, a list or `*`"
                 raise InvalidParams(
                     message, reason="project_required", field="project", allowed=names, suggestion=advice
                 )
@@ -323,13 +323,13 @@ class Catalogue:
             raise Forbidden(
                 f"the connection is bound to another project: {project}",
                 reason="outside_root",
-                suggestion="leave `project` out; to ask another project, start the client in it or with --project",
+                suggestion="leave out `project`; to ask another project, start the client in it or with --project",
                 bound_to=self.list_bound(session),
             )
         return await self.open(project, adopt=not session.capabilities.only_reads)
 
     async def remove(self, name: str) -> Path:
-        """Forget a project, given by name or root, with what is indexed of it, and return its root, which stays."""
+        """Remove a project, given by name or root, with its index, and return its root; its files stay."""
         async with self._lock_project(name, make=False) as known:
             workspace = self._open.pop(known, None)
             if workspace is not None:
@@ -338,15 +338,15 @@ class Catalogue:
             file = (
                 store_folder(self._cache_dir, os.fsencode(root)) / INDEX if workspace is None else workspace.store.file
             )
-            # Before the name goes: if this fails, the project is still on the list and can be removed again.
+            # Before the name is removed: if this fails, the project is still listed and can be removed again.
             await self._stores.forget(file, [os.fsencode(root)])
             await self._forget(known)
             return root
 
     async def tidy(self, *, stores: bool = False) -> list[Path]:
-        """Close projects that are gone or not asked for, and forget work trees that were removed; return their roots.
+        """Close projects that are gone or no longer asked for, and drop removed work trees; return their roots.
 
-        ``stores``: forget whatever is stored of repositories and folders that are gone, too.
+        ``stores``: also delete what is stored of repositories and folders that are gone.
         """
         unused = find_unasked(self._open.values())
         for name, workspace in list(self._open.items()):
@@ -363,13 +363,13 @@ class Catalogue:
         for name in [name for name, root in self._roots.items() if root in forgotten]:
             with contextlib.suppress(NotFound):
                 async with self._lock_project(name, make=False) as known:
-                    # Not the folder that came back meanwhile.
+                    # Not a folder that was created again meanwhile.
                     if known not in self._open and not identify(str(self._roots[known])):
                         await self._forget(known)
         return sorted(forgotten)
 
     async def _forget(self, name: str) -> None:
-        """Take a project off the list, with its writes under way."""
+        """Remove a project from the list, with its unfinished writes."""
         root = self._roots.pop(name)
         self._save()
         self._on_forget(root)
@@ -380,8 +380,8 @@ class Catalogue:
     async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
         """Hold a project's lock and yield its name.
 
-        Each project has its own, since opening one may take long. It belongs to the root: a name can go to another
-        folder while we wait for the lock.
+        Each project has its own lock, since opening one may take long. The lock belongs to the root: a name can move to
+        another folder while we wait for it.
         """
         while True:
             root = self._roots[self._find_name(root_or_name, make=make)]
@@ -393,9 +393,9 @@ class Catalogue:
                     return
 
     def _find_open(self, root_or_name: str) -> Workspace | None:
-        """Return a project if it is open, without its lock: a call about it must not wait while it is reopened."""
+        """Return a project if it is open, without its lock: a call must not wait while it is being reopened."""
         found = self._open.get(root_or_name)
-        if found is None:  # bindings are roots without links: resolving one again would take 50 µs of each call
+        if found is None:  # bindings are resolved roots: resolving them again would cost each call 50 µs
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
         if found is not None and not found.is_lost():
             return found
@@ -437,11 +437,11 @@ class Catalogue:
             servers=self._servers,
         )
         if root in self._former:
-            workspace.progress.detail = "indexed anew: the index of an earlier version is not read"
+            workspace.progress.detail = "reindexed: the index of an earlier version is not used"
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:
             await workspace.open(self._tasks)
-        except BaseException:  # the caller hung up: what was opened for it holds descriptors
+        except BaseException:  # the caller hung up: close what was opened for it
             with anyio.CancelScope(shield=True):
                 await workspace.close()
             raise
@@ -453,10 +453,10 @@ class Catalogue:
         return self._roots.get(root_or_name)
 
     def _find_name(self, root_or_name: str, *, make: bool) -> str:
-        """Return a project's name; ``make``: one for a folder that is not a project yet.
+        """Return a project's name; ``make``: choose one for a folder that is not a project yet.
 
         Raises:
-            NotFound: no project is known so, or no folder is there.
+            NotFound: no such project, or no such folder.
             Forbidden: the whole file system.
 
         """
@@ -471,10 +471,10 @@ class Catalogue:
         if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         if root == Path(root.anchor):
-            raise Forbidden("the whole file system is no project: name a folder in it", reason="outside_root")
+            raise Forbidden("the whole file system cannot be a project: name a folder in it", reason="outside_root")
         name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
         number = 1
-        # Folders of one name, as two clones, are told apart by a number.
+        # Folders of the same name, such as two clones, get a number.
         while name in self._roots:
             number += 1
             name = f"{stem}-{number}"
@@ -483,7 +483,7 @@ class Catalogue:
         return name
 
     def _load(self) -> dict[str, Path]:
-        """Read the list of projects. If it cannot be read it is empty, and projects come back when they are named."""
+        """Read the list of projects. If unreadable it is empty, and projects come back when they are named."""
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
             # Latin-1 carries any bytes of a path through JSON.
@@ -494,7 +494,7 @@ class Catalogue:
 
     def _save(self) -> None:
         projects = {name: os.fsencode(root).decode("latin-1") for name, root in self._roots.items()}
-        fresh = self._file.with_suffix(".new")  # a daemon that dies while it writes leaves the list as it was
+        fresh = self._file.with_suffix(".new")  # a daemon that dies while writing leaves the list unchanged
         with contextlib.suppress(OSError):
             fresh.write_text(json.dumps({"projects": projects}, indent=1))
             fresh.replace(self._file)

@@ -1,6 +1,6 @@
 """Cooperative scheduling of lookups: every loop that can take long calls ``checkpoint``.
 
-What a checkpoint does depends on who runs the lookup. In the daemon it waits for the scheduler's next turn. In a
+What a checkpoint does depends on where the lookup runs. In the daemon it waits for the scheduler's next turn. In a
 worker process, which runs one lookup at a time, it checks whether the lookup was cancelled. Elsewhere, as in the
 indexer and in tests, it does nothing.
 """
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 LOOK_SECONDS = 0.01
-"""How often a worker process looks whether its answer is still wanted."""
+"""Seconds between a worker process's checks whether its answer is still wanted."""
 
 
 class Abandoned(Exception):
-    """Nobody waits for the answer any more; raised in the thread that looks for it."""
+    """Nobody waits for the answer any more; raised in the lookup's thread."""
 
 
 class Expired(Exception):
-    """The time for the answer is over: what has been found so far is to be given."""
+    """The deadline has passed: return what was found so far."""
 
 
 class Turn(Protocol):
@@ -32,7 +32,7 @@ class Turn(Protocol):
         """Whether nobody waits for the answer any more."""
 
     def give_way(self) -> None:
-        """Let others run, if it is their turn."""
+        """Let others run if it is their turn."""
 
     def pause(self) -> None:
         """Let others run until ``resume``."""
@@ -43,7 +43,7 @@ class Turn(Protocol):
 
 @dataclass(slots=True)
 class _OnlyTurn:
-    """The only lookup of a process; ``is_over`` tells whether nobody waits for it any more."""
+    """The only lookup of a process; ``is_over`` says whether nobody waits for it any more."""
 
     is_over: Callable[[], bool]
     _look_at: float = 0.0
@@ -58,7 +58,7 @@ class _OnlyTurn:
         return self.is_over()
 
     def give_way(self) -> None:
-        """Go on: nobody else is here."""
+        """Continue: there is nobody else."""
 
     pause = resume = give_way
 
@@ -68,13 +68,13 @@ _DEADLINE: ContextVar[float | None] = ContextVar("_DEADLINE", default=None)
 
 
 def checkpoint() -> None:
-    """Give way to others, if they wait and this lookup has had its quantum; costs 0.2 µs otherwise.
+    """Yield to others if they wait and this lookup has used its quantum; costs 0.2 µs otherwise.
 
-    Whatever can take longer than a few milliseconds calls it that often.
+    Everything that can take longer than a few milliseconds calls it that often.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
-        Expired: the deadline that ``expiring`` has set is over.
+        Expired: the deadline set by ``expiring`` has passed.
 
     """
     stop_if_over()
@@ -84,11 +84,11 @@ def checkpoint() -> None:
 
 
 def stop_if_over() -> None:
-    """End the lookup if its answer is no longer wanted, without giving way: for waits within ``blocking``.
+    """End the lookup if its answer is no longer wanted, without yielding: for waits within ``blocking``.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
-        Expired: the deadline that ``expiring`` has set is over.
+        Expired: the deadline set by ``expiring`` has passed.
 
     """
     turn = CURRENT_TURN.get()
@@ -101,7 +101,7 @@ def stop_if_over() -> None:
 
 @contextlib.contextmanager
 def ending(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Have checkpoints within the block end it once ``is_over`` says so; for a process that runs one lookup."""
+    """Make checkpoints within the block end it once ``is_over`` says so; for a process that runs one lookup."""
     token = CURRENT_TURN.set(_OnlyTurn(is_over))
     try:
         yield
@@ -111,7 +111,7 @@ def ending(is_over: Callable[[], bool]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def expiring(deadline: float | None) -> Iterator[None]:
-    """Have checkpoints within the block end it at ``deadline``, on the clock of time.monotonic(); None: never."""
+    """Make checkpoints within the block end it at ``deadline``, on the clock of time.monotonic(); None: never."""
     token = _DEADLINE.set(deadline)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Child processes for what may crash, hang or grow: how they are spoken with and ended, and how they bound themselves.
+"""Child processes for work that may crash, hang or grow: communicating with them, ending and bounding them.
 
 A frame is four bytes of length (little-endian) and that much JSON.
 """
@@ -19,22 +19,22 @@ LENGTH: Final = 4
 """Bytes of a frame's length."""
 CHUNK: Final = 1 << 16
 LOOK_SECONDS: Final = 0.1
-"""How often a thread that waits for a child checks whether its call is over."""
+"""Seconds between a waiting thread's checks whether its call is over."""
 
 
 class ChildEnded(Exception):
-    """A child process ended, or its time did, before it answered."""
+    """A child process ended, or its time was up, before it answered."""
 
 
 class ChildPipes:
-    """A child's standard input and output, for a lookup's thread: it waits no longer than its lookup does."""
+    """A child's standard input and output, for a lookup's thread: it waits no longer than the lookup may run."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        """``process``: with pipes for both."""
+        """``process`` has pipes for both."""
         assert process.stdin is not None  # noqa: S101 # asked for by the caller; a hint to the type checker
         assert process.stdout is not None  # noqa: S101 # as above
         self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
-        # A child that does not read must not hold this thread: a blocking write has no deadline.
+        # A child that does not read must not block this thread: a blocking write has no deadline.
         os.set_blocking(self._in, False)
 
     def write(self, message: bytes, ends: float) -> None:
@@ -54,7 +54,7 @@ class ChildPipes:
             raise ChildEnded from None
 
     def read(self, size: int, ends: float) -> bytes:
-        """Return this many bytes; raises as ``write``."""
+        """Return ``count`` bytes; raises as ``write``."""
         parts = bytearray()
         while len(parts) < size:
             _wait(self._out, selectors.EVENT_READ, ends)
@@ -73,7 +73,7 @@ def _wait(descriptor: int, event: int, ends: float) -> None:
     """Wait until a pipe can be read or written, while other lookups run."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, event)
-        # Nearly always ready: giving the turn away costs more than looking first.
+        # Nearly always ready: yielding the turn costs more than polling first.
         if selector.select(0):
             return
         with blocking():
@@ -86,11 +86,11 @@ def _wait(descriptor: int, event: int, ends: float) -> None:
 def end_child(process: "subprocess.Popen[bytes]") -> None:
     """Kill a child, and close its pipes."""
     process.kill()
-    # Reaped here, or it would stay a zombie for as long as the daemon lives.
+    # Reaped here, or it would stay a zombie until the daemon exits.
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):  # what it did not read goes with it
+            with contextlib.suppress(BrokenPipeError):  # what it did not read is lost
                 pipe.close()
 
 
@@ -110,7 +110,7 @@ def read_frame(stream: BinaryIO) -> Any:
 
 
 def limit_memory(size: int) -> None:
-    """Have the system refuse this process more bytes of address space, or as many as it may have, if that is less."""
+    """Limit the address space of this process to ``most`` bytes, or to its hard limit if that is lower."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    with contextlib.suppress(ValueError, OSError):  # a bound the system refuses is one we go without
+    with contextlib.suppress(ValueError, OSError):  # if the system refuses the limit, go without
         resource.setrlimit(resource.RLIMIT_AS, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))

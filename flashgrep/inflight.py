@@ -1,20 +1,20 @@
-"""Which requests of a JSON-RPC connection await an answer, as a relay of its lines sees them. Standard library only."""
+"""Requests of a JSON-RPC connection that await an answer, as seen by a relay of its lines. Standard library only."""
 
 import json
 
 MODERN_KEY = "io.modelcontextprotocol/protocolVersion"
-"""Stands in the ``_meta`` of requests of the stateless revisions, whose results name their kind."""
+"""In the ``_meta`` of requests of the stateless revisions, whose results name their kind."""
 SHORTEST_LIMIT = 4096
-"""No daemon refuses a shorter line for its length (the least value of the setting max_line_bytes)."""
+"""No daemon refuses a shorter line for its length (the minimum of the setting max_line_bytes)."""
 OWN_REQUEST = b'{"jsonrpc":"2.0","method":'
 ID_BEHIND = b',"id":'
 MOST_ID = 4096
-"""Bytes from the end of an answer in which its id is looked for before the whole answer is parsed."""
+"""Bytes at the end of an answer searched for its id before parsing the whole answer."""
 NULL = "null"
 
 
 class Line:
-    """A line of the host: its bytes with the line end, and what in it wants an answer."""
+    """A line from the host: its bytes with the line end, and the requests in it."""
 
     __slots__ = ("asked", "data", "is_batch", "sendings")
 
@@ -22,7 +22,7 @@ class Line:
         self.data = data
         self.is_batch = isinstance(message, list)
         self.asked: dict[str, dict[str, object]] = {}
-        """The requests without an answer by the key of their id: ``id``, ``method`` and ``modern``."""
+        """Unanswered requests by the key of their id: ``id``, ``method`` and ``modern``."""
         self.sendings = 0
         for item in items_of(message):
             key = id_key(item)
@@ -34,7 +34,7 @@ class Line:
 
     @property
     def methods(self) -> set[object]:
-        """The methods that want an answer."""
+        """The methods of the requests."""
         return {item["method"] for item in self.asked.values()}
 
 
@@ -53,26 +53,26 @@ class InFlight:
         return list(self._lines.values())
 
     def add(self, line: Line) -> None:
-        """Note a line, if it wants an answer."""
+        """Record a line if it has requests."""
         for key in line.asked:
             self._lines[id(line)] = line
             self._by_key.setdefault(key, []).append(line)
 
     def forget(self, line: Line) -> None:
-        """Take out a line whose answers no longer matter."""
+        """Remove a line whose answers no longer matter."""
         for key in list(line.asked):
             self._take_out(key, line)
 
     def settle(self, key: str) -> None:
-        """Note that the request of this id is answered, or cancelled and goes unanswered.
+        """Record that the request of this id is answered, or cancelled without an answer.
 
-        The id null answers a line that was refused as a whole: a batch of too many, or a line that is too long.
+        The id null answers a line refused as a whole: an oversized batch, or a line that is too long.
         """
         if key != NULL:
             for line in self._by_key.get(key, [])[:1]:  # of several with one id, the oldest
                 self._take_out(key, line)
             return
-        # Which line it was is not said: first a batch, then the oldest that is long enough to be refused for it.
+        # The answer does not say which line: assume a batch first, then the oldest line long enough to be refused.
         refused = [line for line in self.lines() if line.is_batch]
         refused += [line for line in self.lines() if len(line.data) > SHORTEST_LIMIT]
         if refused:
@@ -97,7 +97,7 @@ def parse(line: bytes) -> object:
     try:
         text = line.decode()
         value: object = json.loads(text, parse_constant=refuse)
-        # Only an escape can bring one in: UTF-8 itself holds no surrogates.
+        # Only an escape can produce one: UTF-8 has no surrogates.
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not a character
     except (ValueError, RecursionError):
@@ -122,9 +122,9 @@ def is_reply(item: dict[str, object]) -> bool:
 
 
 def answered_key(line: bytes) -> str | None:
-    """Return the key of the id that a line of the daemon answers, without parsing it; None where that takes parsing.
+    """Return the key of the id that a line of the daemon answers, without parsing it; None if it must be parsed.
 
-    The daemon writes the id last. Within a string a quotation mark is escaped, so ``,"id":`` is in none.
+    The daemon writes the id last. Quotation marks in strings are escaped, so ``,"id":`` is never in one.
     """
     start = line.rfind(ID_BEHIND, -MOST_ID)
     if start < 0 or not line.startswith(b"{") or line.startswith(OWN_REQUEST):
@@ -137,15 +137,15 @@ def answered_key(line: bytes) -> str | None:
 
 
 def refuse_line(code: int, message: str, data: dict[str, object]) -> bytes:
-    """Return the answer to a line that cannot be read, as one line."""
+    """Return the answer to an unreadable line, as one line."""
     error = {"code": code, "message": message, "data": data}
     return json.dumps({"jsonrpc": "2.0", "error": error, "id": None}).encode() + b"\n"
 
 
 def refuse_all(line: Line, code: int, message: str, data: dict[str, object]) -> bytes:
-    """Return the answer to a line's requests that says why they are not carried out, as one line; empty for none.
+    """Return the answer to a line's requests saying why they are not carried out, as one line; empty for none.
 
-    A tool's failure is a result: hosts show that to the model, and many treat an error as their own matter.
+    A tool's failure is a result: hosts show results to the model, while many handle errors themselves.
     """
     error: dict[str, object] = {"code": code, "message": message, "data": data}
     answers: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""Languages: one table of what is known about each. What is not here is known nowhere else.
+"""Languages: one table with everything known about each.
 
 Filters by type (``-t py``) follow ripgrep's own table instead, which gives a file several types
 (``ingest/file_types.py``).
@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final, Literal
 
 WORDS: Final = "words"
-"""Symbols by words that introduce a name (``ingest/parse/generic.py``), for languages without a grammar of ours."""
+"""Symbols by keywords that introduce a name (``ingest/parse/generic.py``), for languages without a grammar."""
 
 SCRIPTS: Final = "scripts"
-"""Symbols of the scripts inside of it (``ingest/parse/embedded.py``)."""
+"""Symbols of embedded scripts (``ingest/parse/embedded.py``)."""
 
 _SLASHES: Final = (b"//", b"/*", b"*")
 _HASH: Final = (b"#",)
@@ -31,24 +31,25 @@ class Language:
 
     name: str
     files: str
-    """Endings without the first dot, whole names after "=", globs with a "*"; by spaces. No two languages share one."""
+    """Endings without the first dot, whole names after "=", globs with a "*", separated by spaces. No two languages
+    share one."""
     symbols: str = ""
     """Where its symbols come from: a grammar with a query in ``parse/queries``, ``SCRIPTS``, ``WORDS``, or ""."""
     type: str = ""
-    """ripgrep's type for it, where that has another name."""
+    """ripgrep's type for it, if named differently."""
     aliases: str = ""
     """Other names people give it."""
     commands: str = ""
     """Interpreters in a first line that begins with "#!"."""
     nature: Literal["code", "prose", "data"] = "code"
     comments: tuple[bytes, ...] = _SLASHES
-    """How a comment line begins once its blanks are taken off."""
+    """How a comment line begins, after leading blanks."""
     word: bytes = b""
-    """Bytes besides letters, digits, underscore and non-ASCII that a name may hold."""
+    """Bytes that a name may contain besides letters, digits, underscore and non-ASCII."""
     exported: str = ""
-    """A pattern that a definition visible to other files has."""
+    """A pattern matched by definitions visible to other files."""
     hidden: str = ""
-    """A pattern that a definition invisible to other files has."""
+    """A pattern matched by definitions invisible to other files."""
 
     def globs(self) -> tuple[str, ...]:
         """Return globs of its files' names."""
@@ -56,7 +57,7 @@ class Language:
         return tuple(entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}" for entry in entries)
 
     def exports(self, name: str, text: str) -> bool:
-        """Return whether other files can use a definition: by keyword in its text, else by how its name is written."""
+        """Return whether other files can use a definition: by a keyword in its text, else by the form of its name."""
         if self.exported:
             return re.search(self.exported, text, re.MULTILINE) is not None
         if self.hidden:
@@ -226,7 +227,7 @@ FAMILIES: Final[Mapping[str, str]] = {
                     "ocaml ocaml_interface")
     for member in members.split()
 }  # fmt: skip
-"""Languages whose files use each other's names, each with all of its family."""
+"""Families of languages whose files use each other's names."""
 
 SYNTAX: Final[Mapping[str, str]] = {
     **{name: name for names in ("bash c cpp csharp css dart elixir go haskell html java javascript json kotlin lua",
@@ -234,10 +235,10 @@ SYNTAX: Final[Mapping[str, str]] = {
        for name in names.split()},
     "cuda": "cpp", "scss": "css", "terraform": "hcl",
 }  # fmt: skip
-"""Languages that can be searched by syntax, each with ast-grep's name of its grammar."""
+"""Languages that can be searched by syntax, each with ast-grep's name for its grammar."""
 
 UNKNOWN: Final = Language("", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";"))
-"""What is assumed of a file in no language we know."""
+"""Assumed for a file in an unknown language."""
 
 _BY_FILE: Final = {
     entry if "=" in entry else "." + entry: row for row in _ROWS for entry in row.files.split() if "*" not in entry
@@ -248,7 +249,7 @@ _INTERPRETER: Final = re.compile(
     rf"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?({'|'.join(sorted(_BY_COMMAND, key=len, reverse=True))})[\d.]*\b".encode()
 )
 _HEADER_BYTES: Final = 1 << 18
-"""So much of a header is looked at for what only C++ has: generated ones are megabytes of C."""
+"""Bytes of a header searched for C++ syntax: generated ones are megabytes of C."""
 _CPP_IN_HEADER: Final = re.compile(
     rb"^\s*(?:class\s+\w|namespace\s+\w|template\s*<|public:|private:|using\s+\w)", re.MULTILINE
 )
@@ -260,9 +261,9 @@ _NO_ENDING: Final = "no ending"
 
 
 def language_of(path: bytes, data: bytes = b"") -> Language:
-    """Return a file's language by its name, else by its first line; ``UNKNOWN`` where neither tells.
+    """Return a file's language by its name, else by its first line; ``UNKNOWN`` if neither shows it.
 
-    ``data``, as much of it as is available, also tells C++ headers from those of C.
+    ``data``, as much as is available, also tells C++ headers from C headers.
     """
     named = name_class(path)
     if named == _C_HEADER:
@@ -273,12 +274,12 @@ def language_of(path: bytes, data: bytes = b"") -> Language:
 
 
 def name_class(path: bytes) -> str:
-    """Return what a file's name says of its language: files of one class with the same text are in the same."""
+    """Return the class of a file's name: files of one class with the same text have the same language."""
     name = path.rpartition(b"/")[2]
     found = _language_of_name(name.decode("utf-8", "replace"))
     if found is UNKNOWN:
         return "" if b"." in name[1:] else _NO_ENDING
-    # Whether a header is C or C++ only its text tells.
+    # Only its text tells whether a header is C or C++.
     return _C_HEADER if found.name == "c" and name.endswith(b".h") else found.name
 
 
@@ -291,7 +292,7 @@ def classes_of(named: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _language_of_name(name: str) -> Language:
-    """Look up the whole name, then its endings, the longest first and as written before in lower case, then globs."""
+    """Look up the whole name, then its endings, longest first and as written before lower case, then globs."""
     endings = ["=" + name]
     at = name.find(".", 1)
     while at > 0:

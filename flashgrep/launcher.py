@@ -1,8 +1,8 @@
-"""The commands' entry: tell a call of ours from one for the classic ``fgrep``, which is ``grep -F``.
+"""Entry point: tells our commands from calls of the classic ``fgrep``, which is ``grep -F``.
 
-The name is shared with a program that scripts have called for fifty years, and some of our commands are English
-words: ``... | fgrep index`` filters. Standard library only, and almost nothing of it: a call that goes to grep pays for
-what is imported here on top of what the interpreter takes.
+Scripts have called a program of this name for fifty years, and some of our commands are English words: ``... | fgrep
+index`` filters. Standard library only, and little of it: a call that goes to grep pays for what is imported here on top
+of starting the interpreter.
 
     standard input           arguments after ``fgrep``                     what happens
     any                      a command of ours and more words              ours
@@ -20,12 +20,12 @@ import stat
 import sys
 
 PROTOCOLS = frozenset({"lsp", "mcp", "rpc"})
-"""Commands that speak a protocol over standard input: a pipe there is their usual case."""
+"""Commands that speak a protocol over standard input, which is usually a pipe."""
 OPTIONS = frozenset({"--help", "--version"})
 LOCAL = "local"
-"""What the table says of commands that the client's process runs itself."""
+"""Marks, in the table, commands that run in the client's process."""
 ALIASED = frozenset({"--color=auto", "--colour=auto"})
-"""What the shells of most Linux distributions put between ``fgrep`` and its arguments; it is our default too."""
+"""The alias that shells of most Linux distributions define for ``fgrep``; also our default."""
 GREP_SHORT = frozenset("EFGPiyvwxchLlnbHoqsZzTUaIrRu0123456789")
 GREP_SHORT_WITH_VALUE = frozenset("ABCmdD")
 GREP_LONG = frozenset(
@@ -46,7 +46,7 @@ ERROR = 2
 
 
 def read_commands() -> dict[str, tuple[str, str]]:
-    """Return every command, in the order of the help: what its method may do (or LOCAL), and its sentence.
+    """Return every command in the order of the help, with what its method may do (or LOCAL) and its summary.
 
     The table is generated from the declarations, since the methods and all they stand on take 0.3 s to import.
     """
@@ -56,19 +56,19 @@ def read_commands() -> dict[str, tuple[str, str]]:
 
 
 def main() -> int:
-    """Become ``grep -F`` if the call is one for it, else run the command; the exit status is the command's."""
+    """Exec ``grep -F`` if the call is meant for it, else run the command and return its exit status."""
     arguments = sys.argv[1:]
     if not is_for_grep(arguments):
         if arguments[:1] and arguments[0] in ALIASED:
             del sys.argv[1]
-        # By name, and only now: what a command of ours needs costs more than all of grep.
+        # By name, and only now: importing what our commands need costs more than all of grep.
         return int(__import__("flashgrep.client", fromlist=["run"]).run())
     is_terminal = os.isatty(0)
     meant = guess_command(arguments) if is_terminal or names_more(arguments) else ""
     if meant:
         lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"]
         if is_terminal:
-            lines.append(f"fgrep: to look for that text in what you type: grep -F {arguments[0]}")
+            lines.append(f"fgrep: to search what you type for that text: grep -F {arguments[0]}")
         os.write(2, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
         if is_terminal:
             return ERROR
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def is_for_grep(arguments: list[str]) -> bool:
-    """Return whether these arguments, with the standard input there is, are those of the classic ``fgrep``."""
+    """Return whether these arguments, with this standard input, are meant for the classic ``fgrep``."""
     name = os.path.basename(sys.argv[0])
     if name not in {"fgrep", "fgrep.exe"} or not arguments:
         return False
@@ -92,7 +92,7 @@ def is_for_grep(arguments: list[str]) -> bool:
 
 
 def is_filter(arguments: list[str]) -> bool:
-    """Return whether grep would read standard input: one word, the pattern, and for the rest flags that grep has."""
+    """Return whether grep would read standard input: one word, the pattern, and otherwise only flags of grep."""
     operands = split_operands(arguments)
     return operands is not None and len([word for word in operands if word not in STANDARD_INPUT]) == 1
 
@@ -104,7 +104,7 @@ def names_more(arguments: list[str]) -> bool:
 
 
 def split_operands(arguments: list[str]) -> list[str] | None:
-    """Return what is not a flag, or None where something is that grep does not have."""
+    """Return the arguments that are not flags, or None if there is a flag that grep lacks."""
     operands: list[str] = []
     rest = iter(arguments)
     for argument in rest:
@@ -118,7 +118,7 @@ def split_operands(arguments: list[str]) -> list[str] | None:
             elif name not in GREP_LONG:
                 return None
         elif argument.startswith("-") and argument != "-":
-            # What is left begins with the first letter that takes a value, or that grep does not have.
+            # The rest begins with the first letter that takes a value, or that grep lacks.
             flags = argument[1:].lstrip("".join(GREP_SHORT))
             if flags and flags[0] not in GREP_SHORT_WITH_VALUE:
                 return None
@@ -131,7 +131,7 @@ def split_operands(arguments: list[str]) -> list[str] | None:
 
 
 def is_pipe_or_file(descriptor: int) -> bool:
-    """Return whether a descriptor brings text from somewhere: a terminal, ``/dev/null`` or a socket is neither."""
+    """Return whether a descriptor is a pipe or a file, not a terminal, ``/dev/null`` or a socket."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:  # closed
@@ -140,7 +140,7 @@ def is_pipe_or_file(descriptor: int) -> bool:
 
 
 def guess_command(arguments: list[str]) -> str:
-    """Return the command that the first word nearly is, or nothing; a file among the words says that grep is meant."""
+    """Return the command similar to the first word, or nothing; an existing file among the words means grep."""
     word = arguments[0]
     if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
         return ""
@@ -151,9 +151,9 @@ def guess_command(arguments: list[str]) -> str:
 
 
 def become_grep(arguments: list[str]) -> int:
-    """Become the ``grep -F`` on PATH, which finds the world as it would without us; return only if there is none."""
+    """Exec the ``grep -F`` on PATH with the environment it would have without us; return only if there is none."""
     folder = os.path.dirname(sys.argv[0])
-    # A link named grep that leads back to us would call itself for ever.
+    # A link named grep that points back to us would call itself for ever.
     ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(folder, "flashgrep"))}
     for place in os.get_exec_path():
         grep = os.path.join(place, "grep")
@@ -165,7 +165,7 @@ def become_grep(arguments: list[str]) -> int:
 
 
 def restore_signals() -> None:
-    """Undo what the interpreter does as it starts: ``fgrep x file | head`` ends by SIGPIPE, not with a complaint."""
+    """Undo the interpreter's signal setup: ``fgrep x file | head`` must end by SIGPIPE, not with an error."""
     signals = __import__("_signal")  # the module signal makes enumerations of them, which takes 5 ms
     signals.signal(signals.SIGPIPE, signals.SIG_DFL)
     if hasattr(signals, "SIGXFSZ"):
@@ -175,7 +175,7 @@ def restore_signals() -> None:
 def restore_environment() -> dict[str, str]:
     """Return the environment without the LC_CTYPE that the interpreter sets in a C locale (PEP 538).
 
-    In UTF-8 grep takes a file with other bytes for a binary one, in C it does not.
+    In UTF-8 grep treats a file with other bytes as binary, in C it does not.
     """
     environ = dict(os.environ)
     if environ.get("LC_CTYPE", "") in {"C.UTF-8", "C.utf8", "UTF-8"}:

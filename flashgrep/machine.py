@@ -1,4 +1,4 @@
-"""The machine we run on: its cores, and the memory it can have back."""
+"""The machine we run on: its cores, and giving memory back."""
 
 import ctypes
 import os
@@ -6,13 +6,13 @@ import sys
 
 
 def count_cores() -> int:
-    """Return how many processor cores this process may use; macOS tells only how many there are."""
+    """Return how many cores this process may use; on macOS, how many there are."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def release_memory() -> None:
-    """Return free pages of the heap to the system (about 1 ms); glibc keeps them otherwise."""
+    """Return free heap pages to the system (about 1 ms); glibc keeps them otherwise."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have no such call
         if trim is not None:

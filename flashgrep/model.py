@@ -1,4 +1,4 @@
-"""Frozen values that cross floors, and the JSON shapes every answer shares."""
+"""Frozen values shared by all layers, and the JSON shapes common to all answers."""
 
 import base64
 import codecs
@@ -13,7 +13,7 @@ SkipReason = Literal["binary", "too_large", "unreadable", "encoding", "not_a_fil
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file we decline, as data: why, and (where known) a detail for people."""
+    """A declined file: the reason, and (if known) a detail for people."""
 
     reason: SkipReason
     detail: str = ""
@@ -23,17 +23,17 @@ class Skipped:
 class Document:
     """A file's text as it is searched.
 
-    ``data`` is UTF-8 (byte order mark removed, UTF-16 transcoded), in which bytes that are not UTF-8 are kept and shown
-    as U+FFFD each; "latin-1": the file is not UTF-8 by far, each byte is a character. Line ends are kept.
+    ``data`` is UTF-8 (byte order mark removed, UTF-16 transcoded), in which invalid bytes are kept and each shown as
+    U+FFFD; "latin-1": the file is far from UTF-8, each byte is a character. Line ends are kept.
     """
 
     data: bytes
     encoding: Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"] = "utf-8"
     binary_at: int | None = None
-    """Offset of the first NUL byte past the first block: what follows is not searched, as ripgrep does."""
+    """Offset of the first NUL byte after the first block: what follows is not searched, as in ripgrep."""
 
     def blob(self) -> bytes | None:
-        """Return git's name of a file with this text (SHA-1); None where the text does not tell the file's bytes."""
+        """Return git's blob id (SHA-1) of a file with this text; None if the text does not determine its bytes."""
         if self.binary_at is not None or self.encoding.startswith("utf-16"):
             return None
         mark = codecs.BOM_UTF8 if self.encoding == "utf-8-sig" else b""
@@ -44,7 +44,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """What tells a file's version apart without reading it; times in nanoseconds."""
+    """Identifies a file's version without reading it; times in nanoseconds."""
 
     size: int
     mtime_ns: int
@@ -53,12 +53,12 @@ class FileStat:
 
 
 def path_to_text(path: bytes) -> str:
-    """Return a path as people read it: U+FFFD stands for what is not UTF-8."""
+    """Return a path as text: U+FFFD stands for invalid UTF-8."""
     return path.decode("utf-8", "replace")
 
 
 def path_to_json(path: bytes) -> dict[str, str]:
-    """Return a path as answers show it: its text, and its bytes in base64 alongside it where the text is not they."""
+    """Return a path in the form of answers: its text, and its bytes in base64 if the text does not determine them."""
     try:
         return {"file_path": path.decode()}
     except UnicodeDecodeError:
@@ -66,7 +66,7 @@ def path_to_json(path: bytes) -> dict[str, str]:
 
 
 def path_from_json(file_path: str | None, file_path_bytes: str | None = None) -> bytes:
-    """Return the path a caller named, in either form of ``path_to_json``; nothing is the empty path.
+    """Return the path a caller named, in either form of ``path_to_json``; nothing means the empty path.
 
     Raises:
         InvalidParams: the bytes are not base64.

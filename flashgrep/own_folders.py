@@ -1,7 +1,7 @@
-"""flashgrep's own folders: where a project's index lies, and what is never a project nor reached through one.
+"""flashgrep's own folders: where a project's index is stored, and folders that no project may be or reach.
 
-A store, the index of all work trees of one repository, lies in the user's cache folder, named by what they share, never
-below a root. The token lies in the state folder.
+A store, the index of all work trees of one repository, is in the user's cache folder, named after what they share,
+never below a root. The token is in the state folder.
 """
 
 import contextlib
@@ -21,39 +21,40 @@ PROJECTS = "projects"
 """Below the state folder: one folder a project, for its writes under way. Below the cache folder: former indexes."""
 INDEX = "index.db"
 OWNER = "owner"
-"""The file next to an index that holds the path of the folder it is named by, as bytes."""
+"""The file next to an index with the path, as bytes, of the folder it is named after."""
 MOST_CONFIG = 64 * 1024
 """Bytes of a repository's settings that are looked at; what git writes of a work tree is at the top."""
 MOST_POINTER = 4096
-"""Bytes of a file that names a folder of git's; a path has no more."""
+"""Most bytes of a git file that names a folder: the maximum of a path."""
 
 FORMER_FILE = re.compile(
     r"index\.db(-wal|-shm|-journal|\.damaged)?|vectors-[0-9a-f]{16}\.bin|journal|staged|\.probe-\d+|cookie-\d+-\d+"
 )
-"""What earlier versions kept below a project's root. It may have come with the repository, so it is never opened."""
+"""Files that earlier versions kept below a project's root. They may come with the repository, so they are never
+opened."""
 Identity = tuple[int, int]
 """Device and inode."""
 MOST_AGE = 1.0
-"""Seconds for which ``includes`` trusts what it knows of the folders."""
+"""Seconds for which ``includes`` trusts its knowledge of the folders."""
 TICK = 0.1
-"""Seconds that a file's time of change may lie behind the clock; file systems count it in steps of up to 10 ms."""
+"""Seconds that a modification time may lag behind the clock; file systems count in steps of up to 10 ms."""
 
 
 def find_owner(root: bytes) -> bytes:
-    """Return the folder that a project's store is named by: git's common directory, else the root; links resolved.
+    """Return the folder that a project's store is named after: git's common directory, else the root; links resolved.
 
-    git is not run. A root joins a repository's store only if that repository itself lists it as a work tree of its own,
-    or holds its repository as a submodule's: what came with a root cannot have it join another's.
+    git is not run. A root joins a repository's store only if that repository lists it as one of its work trees, or
+    contains its repository as a submodule: files in a root cannot make it join another store.
     """
     root = os.path.realpath(root)
     link = os.path.join(root, b".git")
     try:
         found = os.lstat(link)
         if stat.S_ISDIR(found.st_mode):
-            # Git takes a common directory from within, too; such a repository is of no kind that git makes.
+            # Git also accepts a common directory inside; but git itself never creates such a repository.
             return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
         own = os.path.realpath(os.path.join(root, _read_pointer(link, b"gitdir: ")))
-        # Only a linked work tree has this file; a submodule's repository has not.
+        # Only a linked work tree has this file; a submodule's repository does not.
         if not os.path.lexists(os.path.join(own, b"commondir")):
             return _find_superproject(own, root)
         common = os.path.realpath(os.path.join(own, _read_pointer(os.path.join(own, b"commondir"))))
@@ -73,7 +74,7 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
         OSError, ValueError: none does, or the submodule has another work tree.
 
     """
-    # From the left: of submodules within submodules the outermost repository counts.
+    # From the left: for nested submodules the outermost repository counts.
     for found in re.finditer(rb"/modules/", own):
         outer = own[: found.start()]
         if not os.path.isfile(os.path.join(outer, b"HEAD")):
@@ -93,16 +94,16 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
 
 
 def belongs_to(root: bytes, owner: bytes) -> bool:
-    """Return whether a root is there, and its store named by this folder."""
+    """Return whether a root exists and its store is named after this folder."""
     return os.path.isdir(root) and find_owner(root) == owner
 
 
 def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
-    """Return the path that a file of git's holds.
+    """Return the path in one of git's files.
 
     Raises:
         OSError: it is not a file, or cannot be read.
-        ValueError: it holds something else.
+        ValueError: it contains something else.
 
     """
     text = _read_file(file, MOST_POINTER + 1)
@@ -113,7 +114,7 @@ def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
 
 
 def _read_file(file: bytes, most: int) -> bytes:
-    """Return the first bytes of a file of git's; of what is not a file, none: a pipe must not be waited for."""
+    """Return the first bytes of one of git's files; none if it is not a file: never wait for a pipe."""
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         return os.read(number, most) if stat.S_ISREG(os.fstat(number).st_mode) else b""
@@ -122,7 +123,7 @@ def _read_file(file: bytes, most: int) -> bytes:
 
 
 def _check_owner(folder: bytes) -> bytes:
-    """Return a folder that is this user's.
+    """Return a folder if it belongs to this user.
 
     Raises:
         PermissionError: it is not.
@@ -143,12 +144,12 @@ def store_folder(cache: Path, root: bytes) -> Path:
 
 
 def writes_folder(state: Path, root: bytes) -> Path:
-    """Return the folder where a project's writes under way are noted; it need not exist."""
+    """Return the folder of the journals of a project's writes; it need not exist."""
     return state / PROJECTS / _digest(os.path.realpath(root))
 
 
 def check_store(folder: Path) -> None:
-    """Refuse a store's folder if others could have put files into it or into a folder above it in the cache.
+    """Refuse a store's folder if others can write to it or to a folder above it in the cache.
 
     Raises:
         OSError: one is not there, or not this user's alone.
@@ -159,7 +160,7 @@ def check_store(folder: Path) -> None:
 
 
 def make_store(folder: Path, owner: bytes) -> None:
-    """Make a store's folder, and write the folder that it is named by into it.
+    """Create a store's folder, and record in it the folder it is named after.
 
     Raises:
         OSError: it cannot be made, or others may write to it.
@@ -169,13 +170,13 @@ def make_store(folder: Path, owner: bytes) -> None:
         make_private(str(each))
     note = folder / OWNER
     if note.is_symlink() or not note.is_file() or note.read_bytes() != owner:
-        fresh = folder / f"{OWNER}.{os.getpid()}"  # several processes may do this at once
+        fresh = folder / f"{OWNER}.{os.getpid()}"  # several processes may do this concurrently
         fresh.write_bytes(owner)
         fresh.replace(note)
 
 
 def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the folder of every store with the folder it is named by; None where it does not say."""
+    """Yield the folder of every store with the folder it is named after; None if that is not recorded."""
     with contextlib.suppress(OSError):
         for folder in sorted((cache / STORES).iterdir()):
             try:
@@ -185,7 +186,7 @@ def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
 
 
 def remove_former(cache: Path) -> list[Path]:
-    """Remove indexes of earlier versions from the cache, which had one a project; return the projects' roots."""
+    """Remove indexes of earlier versions, which had one per project, from the cache; return the projects' roots."""
     roots: list[Path] = []
     with contextlib.suppress(OSError):
         for folder in sorted((cache / PROJECTS).iterdir()):
@@ -202,7 +203,7 @@ def remove_former(cache: Path) -> list[Path]:
 
 
 def list_former_files(root: Path) -> list[Path]:
-    """Return what looks like an index of an earlier version below a project's root; files and folders, unopened."""
+    """Return what looks like an earlier version's index below a project's root, without opening anything."""
     folder = root / PROJECT_FOLDER
     if folder.is_symlink():
         return []
@@ -213,22 +214,22 @@ def list_former_files(root: Path) -> list[Path]:
 
 
 class PrivateFolders:
-    """The state, settings and cache folders, known by device and inode: no link, case or ``..`` leads past that."""
+    """The state, settings and cache folders by device and inode: no link, case or ``..`` gets around that."""
 
     def __init__(self, folders: Iterable[str] = ()) -> None:
         self._folders = tuple(dict.fromkeys(folders))
         self._seen: tuple[float, frozenset[Identity]] = (0.0, frozenset())
 
     def identities(self) -> frozenset[Identity]:
-        """Return those of the folders that are there now: one may be made later, or replaced."""
+        """Return the folders that exist now: one may be created later, or replaced."""
         found = (identify(folder) for folder in self._folders)
         return frozenset(one for one in found if one is not None)
 
     def includes(self, status: os.stat_result) -> bool:
         """Return whether a file that was just looked at is one of the folders.
 
-        Looking at the private folders for every folder of a walk took half of its time. So they are looked at once a
-        second, and for every folder that has changed since: one that was made at a private folder's path meanwhile, or
+        Checking the private folders for every folder of a walk took half of its time. So they are checked once a
+        second, and for every folder that has changed since: one created at a private folder's path meanwhile, or
         renamed to it, has.
         """
         if not stat.S_ISDIR(status.st_mode):
@@ -241,9 +242,9 @@ class PrivateFolders:
         return (status.st_dev, status.st_ino) in known
 
     def contain(self, path: str | bytes) -> bool:
-        """Return whether a path is one of the folders, or lies within one."""
+        """Return whether a path is one of the folders, or is inside one."""
         own, here = self.identities(), os.fsencode(os.path.realpath(path))
-        # By identity at each level: a bind mount or another case of the name is the same folder.
+        # By identity at each level: a bind mount or another case of the name is still the same folder.
         while own:
             if identify(here) in own:
                 return True

@@ -1,7 +1,7 @@
-"""Paths as a client names them where it sees other ones than the daemon does: in a container, on Windows alongside WSL.
+"""Translation of paths for clients that see other paths than the daemon: in a container, on Windows alongside WSL.
 
-A map is a list of pairs (theirs, ours), each the name of one folder. What a client sends is translated before anything
-looks at it, so that a map opens nothing that its connection could not name without one.
+A map is a list of pairs (theirs, ours), two names of one folder. What a client sends is translated before anything else
+looks at it, so a map gives no access that its connection would not have without one.
 """
 
 import base64
@@ -20,13 +20,13 @@ PATH_FIELDS: Final = frozenset(
         "root", "repo_override_path", "source_path", "target_path", "suggestions",
     }
 )  # fmt: skip
-"""Names of parameters, and of members of results, that hold paths; texts of files are never translated."""
+"""Names of parameters and of result members that are paths; texts of files are never translated."""
 PARAM_FIELDS: Final = PATH_FIELDS.union(
     {"targets"}, *(SYNONYMS[name].split() for name in ("path", "src", "dst", "project", "targets"))
 )
-"""What callers call parameters that hold paths."""
+"""Alternative names of parameters that are paths."""
 SENTENCES: Final = frozenset({"detail", "message", "suggestion"})
-"""Names of members of results that tell something, perhaps of a path."""
+"""Names of result members with sentences that may mention a path."""
 BYTES: Final = "_bytes"
 """Ends the name of a path in base64."""
 MOST_PAIRS: Final = 50
@@ -34,7 +34,7 @@ DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/]|$)")
 
 
 class PathMap:
-    """Translates paths in both directions; of several folders that a path lies in, the innermost decides."""
+    """Translates paths in both directions; of several folders around a path, the innermost counts."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         """``pairs``: of absolute folders (theirs, ours), with or without a "/" at the end.
@@ -52,11 +52,11 @@ class PathMap:
             self._pairs.append((theirs.rstrip("\\/"), ours.rstrip("/")))
 
     def to_ours(self, path: str) -> str:
-        """Return what we call a path of theirs; one in none of the folders stays as it is."""
+        """Translate a client's path to ours; outside of the folders it is unchanged."""
         best, found = -1, path
         for theirs, ours in self._pairs:
             is_windows = DRIVE.match(theirs) is not None
-            # Windows takes either separator and either case; elsewhere both tell paths apart.
+            # Windows accepts either separator and either case; elsewhere both matter.
             # Folding changes no length, so the offset below fits the path as it was given.
             given, folder = (_fold(path), _fold(theirs)) if is_windows else (path, theirs)
             if len(theirs) > best and (given == folder or given.startswith(folder + "/")):
@@ -65,7 +65,7 @@ class PathMap:
         return found or "/"
 
     def to_theirs(self, path: str) -> str:
-        """Return what they call a path of ours; one in none of the folders stays as it is."""
+        """Translate one of our paths to the client's; outside of the folders it is unchanged."""
         best, found = -1, path
         for theirs, ours in self._pairs:
             if len(ours) > best and (path == ours or path.startswith(ours + "/")):
@@ -74,21 +74,21 @@ class PathMap:
         return found or "/"
 
     def translate_params(self, params: Any) -> Any:
-        """Return a method's parameters with the paths in them as we call them."""
+        """Return a method's parameters with their paths translated to ours."""
         return _translate(params, self.to_ours, None, PARAM_FIELDS)
 
     def translate_result(self, result: Any) -> Any:
-        """Return a method's result with the paths in it as they call them."""
+        """Return a method's result with its paths translated to the client's."""
         return _translate(result, self.to_theirs, self.translate_text, PATH_FIELDS)
 
     def translate_error(self, error: FlashgrepError) -> None:
-        """Put the paths in an error as they call them."""
+        """Translate the paths in an error to the client's."""
         error.message = self.translate_text(error.message)
         told = {name: self.translate_text(item) for name, item in error.data.items() if isinstance(item, str)}
         error.data = {**self.translate_result(error.data), **told}
 
     def translate_text(self, text: str) -> str:
-        """Return a sentence with the folders in it as they call them."""
+        """Return a sentence with the folders in it translated to the client's."""
         # Reversed: of two pairs with one folder of ours the first wins, as in to_theirs.
         by_ours = {ours: theirs for theirs, ours in reversed(self._pairs) if ours}
         folders = "|".join(map(re.escape, sorted(by_ours, key=len, reverse=True)))
@@ -98,7 +98,7 @@ class PathMap:
 
 
 def parse_path_map(texts: Iterable[str]) -> PathMap | None:
-    """Return the map that ``theirs=ours`` describe, several of them separated by commas; None for nothing.
+    """Parse ``theirs=ours`` pairs, separated by commas, into a map; None for nothing.
 
     Raises:
         ValueError: one is not a pair of absolute paths.
@@ -112,7 +112,7 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
 
 
 def _translate(value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]) -> Any:
-    """Return a value with the paths in its members translated, and what ``tell`` makes of sentences."""
+    """Return a value with the paths in its members translated, and its sentences passed through ``tell``."""
     if isinstance(value, list | tuple):
         return [_translate(item, translate, tell, fields) for item in value]
     if not isinstance(value, Mapping):

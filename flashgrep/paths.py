@@ -1,4 +1,4 @@
-"""Where things live: the state, cache and configuration folders of one user, and their files. Standard library only."""
+"""The state, cache and configuration folders of one user, and their files. Standard library only."""
 
 import contextlib
 import os
@@ -10,15 +10,15 @@ APP = "flashgrep"
 STATE_OVERRIDE = "FLASHGREP_STATE_DIR"
 CACHE_OVERRIDE = "FLASHGREP_CACHE_DIR"
 CACHE_FOLDER = "cache"
-"""Below a state folder that was named: a second daemon with a state folder of its own has an index of its own."""
+"""Below a state folder set explicitly: a second daemon with its own state folder has its own index."""
 GRAMMARS_FOLDER = "grammars"
-"""Below the state folder, which nobody else may write to: libraries of grammars, unpacked when first needed."""
+"""Below the state folder, which nobody else may write to: grammar libraries, unpacked on first use."""
 PATH_MAP_VARIABLE = "FLASHGREP_PATH_MAP"
-"""Where a client sees other paths than the daemon: ``theirs=ours``, several separated by commas."""
+"""Path map of a client that sees other paths than the daemon: ``theirs=ours``, separated by commas."""
 TEAM_TOKEN_VARIABLE = "FLASHGREP_TEAM_TOKEN"  # noqa: S105 - a variable's name
-"""A token of the team's server that the daemon asks about projects that are not here."""
+"""Token for the team's server."""
 TEAM_DATABASE_VARIABLE = "FLASHGREP_TEAM_DATABASE"
-"""The address of a team's store; it may have a password, which no other process sees here."""
+"""Address of a team's store; it may contain a password, which other processes cannot see here."""
 GRAMMARS_VARIABLE = "SEMBLE_GRAMMARS_CACHE_DIR"
 """Tells the package of grammars where to unpack them."""
 PROJECT_FOLDER = ".flashgrep"
@@ -30,7 +30,7 @@ PRIVATE_FILE = 0o600
 
 
 class Paths:
-    """The files of one state folder; as strings, because the client cannot afford to import pathlib."""
+    """The files of one state folder, as strings, because the client cannot afford to import pathlib."""
 
     __slots__ = ("cache", "crash_log", "lock", "log", "socket", "start_lock", "state", "token")
 
@@ -78,7 +78,7 @@ def config_file(environ: Mapping[str, str]) -> str:
 def private_folders(environ: Mapping[str, str]) -> list[str]:
     """Return flashgrep's own folders of one user: no project may be one of them or lie in one.
 
-    The usual ones count even where the environment names others: another daemon of the same user may use them.
+    The default ones count even if the environment names others: another daemon of the same user may use them.
     """
     usual = {name: value for name, value in environ.items() if name not in {STATE_OVERRIDE, CACHE_OVERRIDE}}
     both = [folder(where) for folder in (state_folder, cache_folder) for where in (environ, usual)]
@@ -91,7 +91,7 @@ def project_socket(root: str) -> str:
 
 
 def make_project_folder(root: str) -> str:
-    """Make and return a project's own folder, 0700 and invisible to git; it is for our socket and the user's settings.
+    """Create and return a project's .flashgrep folder, 0700 and ignored by git, for our socket and the user's settings.
 
     Raises:
         OSError: it cannot be made, or a link or a file that came with the repository has its name.
@@ -100,10 +100,10 @@ def make_project_folder(root: str) -> str:
     folder = os.path.join(root, PROJECT_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, PRIVATE_FOLDER)
-    # lstat: a repository may have brought a link of this name, and chmod and the socket would follow it.
+    # lstat: a repository may contain a link of this name, and chmod and the socket would follow it.
     mode = os.lstat(folder).st_mode
     if not stat.S_ISDIR(mode):
-        raise NotADirectoryError(f"{folder} is no folder")
+        raise NotADirectoryError(f"{folder} is not a folder")
     if stat.S_IMODE(mode) != PRIVATE_FOLDER:
         os.chmod(folder, PRIVATE_FOLDER)
     with (
@@ -115,7 +115,7 @@ def make_project_folder(root: str) -> str:
 
 
 def make_private(folder: str) -> None:
-    """Make ``folder`` (0700) unless it is there, and refuse it when others could plant files in it.
+    """Create ``folder`` (0700) unless it exists, and refuse it if others could plant files in it.
 
     Raises:
         PermissionError: it belongs to somebody else, or its group or the world may write to it.
@@ -134,11 +134,11 @@ def check_private(folder: str) -> None:
 
     """
     found = os.stat(folder)
-    for owner in (os.lstat(folder).st_uid, found.st_uid):  # somebody else's link could be led elsewhere at any time
+    for owner in (os.lstat(folder).st_uid, found.st_uid):  # somebody else's link could be redirected at any time
         if owner != os.geteuid():
             raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"{folder} may be written by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
+        raise PermissionError(f"{folder} is writable by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
 
 
 def find_ripgrep(environ: Mapping[str, str]) -> str | None:
@@ -150,7 +150,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Return the path of the first program of this name on PATH, or None."""
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
         found = os.path.join(folder, name)
-        # Relative folders are passed over: they may be a repository's.
+        # Relative folders are skipped: they may belong to a repository.
         if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
             return found
     return None
@@ -164,7 +164,7 @@ def bundled_ripgrep() -> str | None:
 
 def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     named = environ.get(variable, "")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification requires relative paths to be ignored.
     if os.path.isabs(named):
         base = named
     elif sys.platform == "darwin":

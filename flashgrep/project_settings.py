@@ -1,8 +1,8 @@
 """A project's own ``.flashgrep/config.toml``, which comes with the repository and may be hostile.
 
-It can only set what is marked ``project`` in ``config``, and only make that stricter. Nothing in it is an error: a file
-or a single setting that cannot be used is ignored with a warning. Reading takes milliseconds at most, but touches the
-disk: do it in a thread, and hold no lock.
+It can only set what is marked ``project`` in ``config``, and only tighten it. Nothing in it is an error: an unusable
+file or setting is ignored with a warning. Reading takes milliseconds at most, but touches the disk: do it in a thread,
+without holding a lock.
 """
 
 import os
@@ -30,7 +30,7 @@ MAX_WARNING = 300
 
 
 def with_project(loaded: Loaded, root: Path) -> Loaded:
-    """Return the user's settings, made stricter by those of the project at ``root``; warnings say what is not used."""
+    """Return the user's settings, tightened by those of the project at ``root``; warnings say what is not used."""
     file = root / PROJECT_FOLDER / PROJECT_CONFIG
     try:
         table = _parse(_read(root))
@@ -48,7 +48,7 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
             items |= {f"{name}.{leaf}": inner for leaf, inner in item.items()}
         else:
             items[name] = item
-    # What holds so far is the bound: the user's own file may be stricter than any default.
+    # The current value is the bound: the user's own file may be stricter than any default.
     values = {key: get_value(loaded.settings, key) for key in declared}
     origins, warnings = dict(loaded.origins), []
     for key, item in items.items():
@@ -60,16 +60,16 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
             values[key] = item
             origins[key] = str(file)
     if len(warnings) > MAX_WARNINGS:
-        warnings[MAX_WARNINGS:] = [f"{file}: {len(warnings) - MAX_WARNINGS} settings more are not used"]
+        warnings[MAX_WARNINGS:] = [f"{file}: {len(warnings) - MAX_WARNINGS} more settings are not used"]
     settings = type(loaded.settings).model_validate(nest(values))
     return Loaded(settings, origins, (*loaded.warnings, *warnings))
 
 
 def _read(root: Path) -> bytes:
-    """Return the file's bytes; a link on the way to it, a pipe or a device in its place is refused.
+    """Return the file's bytes; refuse a link on its path, or a pipe or device in its place.
 
     Raises:
-        OSError: it is not there, or no file of the project's own.
+        OSError: it does not exist, or is not the project's own file.
         ValueError: it is too large.
 
     """
@@ -82,7 +82,7 @@ def _read(root: Path) -> bytes:
         opened.callback(os.close, file)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise ValueError("not a file")
-        # One byte over the limit tells a file that is too large without trusting st_size.
+        # Reading one byte over the limit detects a file that is too large without trusting st_size.
         text = os.read(file, MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
         raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
@@ -94,7 +94,7 @@ def _parse(text: bytes) -> dict[str, Any]:
 
     Raises:
         ValueError: it is not TOML, or nested so deep that parsing it would take long.
-        RecursionError: it is nested too deep in a way that the bounds do not count.
+        RecursionError: it is nested too deep in a way that the bounds miss.
 
     """
     if any(line.count(b".") > MAX_DOTS for line in text.splitlines()) or sum(map(text.count, b"[{")) > MAX_BRACKETS:
@@ -106,10 +106,10 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 
 def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
-    """Refuse what a project asks for unless it makes what holds stricter.
+    """Refuse a project's setting unless it tightens the current value.
 
     Raises:
-        BadSetting: an unknown or a wrong one, one that is the user's alone, or one that would loosen what holds.
+        BadSetting: unknown, invalid, reserved to the user, or looser than the current value.
 
     """
     declared = dict(list_settings())
@@ -119,10 +119,10 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     if key not in allowed:
         message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
         raise BadSetting(message, source=source, key=key, allowed=allowed)
-    # Only now: a wrong type of a setting that a project may not have at all should not be what is reported.
+    # Only now: for a setting a project may not set at all, that is reported rather than a wrong type.
     check_alone(source, {key: item})
     if key == "specs.folders":
-        # Nothing is stricter or looser here, but no folder may lie outside the project, and each costs a walk.
+        # There is no stricter or looser here, but no folder may be outside the project, and each costs a walk.
         if len(item) > MAX_FOLDERS or any(
             len(one) > MAX_FOLDER or one.startswith("/") or ".." in one.split("/") or "\0" in one for one in item
         ):
@@ -130,12 +130,12 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
             raise BadSetting(message, source=source, key=key)
     elif present is True or isinstance(item, bool):  # of what is left, read_only
         if present and not item:
-            raise BadSetting(f"{source}: {key} = false cannot undo what holds", source=source, key=key, allowed=[True])
+            raise BadSetting(f"{source}: {key} = false cannot loosen it", source=source, key=key, allowed=[True])
     elif item > present:
         raise BadSetting(f"{source}: {key} can only be lowered, from {present}", source=source, key=key)
 
 
 def _clean(warning: str) -> str:
-    """Return a warning cut short, and without what would move a terminal's cursor."""
+    """Return a warning, shortened and without terminal control characters."""
     plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in warning[:MAX_WARNING])
     return plain if len(warning) <= MAX_WARNING else plain + "…"

@@ -1,6 +1,6 @@
-"""The commands that run in their own process: help, version and status at once, any other by ``commands``.
+"""The commands that run in the client's process: help, version and status at once, others through ``commands``.
 
-Nothing heavy is imported here: these three are asked all the time, and typer alone takes longer than their answers.
+Nothing heavy is imported here: these three are called all the time, and importing typer takes longer than they do.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Commands by typer: how one is made, and which module has each that is not a method, imported when it is called."""
+"""Typer commands: how one is made, and which module holds each command that is not a method, imported on use."""
 
 import difflib
 import sys
@@ -36,20 +36,20 @@ LOCAL_COMMANDS = {
     "daemon": "daemon_commands:app",
     "config": "config_command:app",
 }
-"""Where the function or the group is of every command that is not a method."""
+"""Module and name of the function or group of every command that is not a method."""
 
 
 class StrictCommand(TyperCommand):
     """A command whose options with one value can be given once: ``-p a -p b`` is not a question about b alone.
 
-    Parsers of command lines let the last one win in silence.
+    Command line parsers silently let the last one win.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments.
 
         Raises:
-            typer.BadParameter: an option that takes one value is given more than once.
+            typer.BadParameter: an option with one value is given more than once.
 
         """
         if args:
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
         return USAGE_ERROR
     try:
-        # standalone_mode would have typer print errors and exit by itself; ours begin with "fgrep:".
+        # In standalone_mode typer would print errors and exit itself; ours begin with "fgrep:".
         status = load_command(name).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
         sys.stderr.write(describe_error(error))
@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
 
 
 def describe_error(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line, below the usage of its command."""
+    """Return the usage of the command, followed by what is wrong with the command line."""
     context, message = getattr(error, "ctx", None), error.format_message()
     if message.startswith("Usage:"):  # a group without a command: the message is its whole help
         return f"{message}\n"
@@ -88,7 +88,7 @@ def describe_error(error: typer.TyperException) -> str:
 
 
 def load_command(name: str) -> Any:
-    """Return the typer command or group of this name; what it stands on is imported."""
+    """Return the typer command or group of this name, importing what it needs."""
     if name not in LOCAL_COMMANDS:
         registry = import_module("flashgrep.handlers").REGISTRY
         return import_module("flashgrep.cli.methods").make_method_command(registry, registry.find_command(name))
@@ -104,7 +104,7 @@ def make_command(name: str, run: Callable[..., Any], help_text: str | None = Non
     return get_command(app)
 
 
-# The entry point takes these three itself; they are here for their help.
+# The entry point handles these three itself; they are here for their help text.
 
 
 def rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:

@@ -1,4 +1,4 @@
-"""``fgrep config``: every setting, its value and where the value comes from."""
+"""``fgrep config``: every setting with its value and origin."""
 
 import json
 import os
@@ -13,22 +13,22 @@ from flashgrep.errors import BadSetting
 from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
 from flashgrep.project_settings import with_project
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the settings.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings.")
 
 
 @app.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="A folder; its project's settings are merged in.")] = Path(),
+    path: Annotated[Path, typer.Argument(help="A folder; the settings of its project are merged in.")] = Path(),
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show every setting with its value and its origin. That is: default, a file, the environment or a flag."""
+    """Show every setting with its value and its origin: default, a file, the environment or a flag."""
     try:
         loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
     except BadSetting as error:
         fail(error.message)
     folders = (path.resolve(), *path.resolve().parents)
-    # lexists: a link in the file's place is told of as a warning, not passed over.
+    # lexists: a link in place of the file gets a warning instead of being skipped.
     root = next((each for each in folders if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)), None)
     if root is not None:
         loaded = with_project(loaded, root)
@@ -44,5 +44,5 @@ def show(
 
 @app.command()
 def path() -> None:
-    """Print the path of your config.toml, whether it is there or not."""
+    """Print the path of your config.toml, whether or not it exists."""
     typer.echo(config_file(os.environ))

@@ -1,4 +1,4 @@
-"""What the local commands share: asking the daemon, saying what went wrong, and ``fgrep daemon status``.
+"""Shared by the local commands: calling the daemon, reporting errors, and ``fgrep daemon status``.
 
 Without typer: the status is asked often, and its answer takes less time than typer's import.
 """
@@ -18,11 +18,11 @@ NOT_RUNNING = 1
 ERROR = 2
 MIB = 1024 * 1024
 PATIENCE_SECONDS = 5.0
-"""What a running daemon says of itself takes milliseconds; one that is stopped or stuck never answers."""
+"""A running daemon reports its status in milliseconds; one that is stopped or stuck never answers."""
 
 
 def find_user_paths() -> Paths:
-    """Return where this user's daemon lives."""
+    """Return the paths of this user's daemon."""
     return Paths(state_folder(os.environ), cache_folder(os.environ))
 
 
@@ -36,7 +36,7 @@ def call(connection: socket, method: str, params: dict[str, object]) -> Any:
 
 
 def ask_daemon(method: str, **params: object) -> Any:
-    """Return the result of one of the daemon's methods; the daemon is started if need be."""
+    """Return the result of one of the daemon's methods, starting the daemon if needed."""
     with connect(find_user_paths(), os.environ) as connection:
         return call(connection, method, params)
 
@@ -59,7 +59,7 @@ def fail(message: str) -> NoReturn:
 
 @contextmanager
 def failing_cleanly() -> Iterator[None]:
-    """End the command readably when the daemon cannot be reached or a folder not be used."""
+    """End the command with a readable error if the daemon cannot be reached or a folder cannot be used."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -81,7 +81,7 @@ def show_status(*, as_json: bool) -> int:
 
 
 def print_status(status: Mapping[str, Any]) -> None:
-    """Print the daemon's status, a line a fact."""
+    """Print the daemon's status, one fact a line."""
     sys.stdout.write("".join(f"{name:<10} {text}\n" for name, text in status_rows(status)))
 
 

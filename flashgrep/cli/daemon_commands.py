@@ -29,10 +29,10 @@ from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
 
 RESTART_SECONDS = 5.0
-"""Whoever restarts the daemon begins to start the next one within milliseconds; a busy machine may take longer."""
+"""A restart starts the next daemon within milliseconds; a busy machine may take longer."""
 POLL_SECONDS = 0.05
 MOST_ENDS, CALM_SECONDS = 4, 60.0
-"""So many ends within that time are no accident."""
+"""This many exits within that time are not a coincidence."""
 SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
@@ -40,7 +40,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop
 
 @app.command()
 def start() -> None:
-    """Start the daemon unless it runs. Every other command does so by itself."""
+    """Start the daemon unless it is running. Every other command starts it when needed."""
     with failing_cleanly():
         start_daemon(find_user_paths(), os.environ)
         print_status(ask_daemon("$/status"))
@@ -48,21 +48,21 @@ def start() -> None:
 
 @app.command()
 def stop() -> None:
-    """End the daemon: calls in flight are finished, then it goes."""
+    """Stop the daemon after the calls in flight have finished."""
     if not stop_daemon():
         typer.echo("not running")
 
 
 @app.command()
 def restart() -> None:
-    """End the daemon and start a new one."""
+    """Stop the daemon and start a new one."""
     stop_daemon()
     start()
 
 
 @app.command()
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the raw status as JSON.")] = False) -> None:
-    """Show the daemon: where it listens and what it serves. Exit status 1: none runs."""
+    """Show where the daemon listens and what it serves. Exit status 1: not running."""
     raise typer.Exit(show_status(as_json=as_json))
 
 
@@ -70,7 +70,7 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the ra
 def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last.")] = 50,
 ) -> None:
-    """Show the end of the daemon's log. One JSON object a line; where the log is, is said on stderr."""
+    """Show the end of the daemon's log, one JSON object a line. Its path is printed on stderr."""
     log = Path(find_user_paths().log)
     sys.stderr.write(f"{log}\n")
     if log.exists():
@@ -80,9 +80,9 @@ def logs(
 @app.command()
 def run(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
-    idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it ends; 0: never.")] = None,
+    idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it exits; 0: never.")] = None,
 ) -> None:
-    """Run the daemon in the foreground. For a service manager, or to look at it; it logs to its file."""
+    """Run the daemon in the foreground, for a service manager or for debugging. It logs to its file."""
     flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
     given = {key: item for key, item in flags.items() if item is not None}
     try:
@@ -93,7 +93,7 @@ def run(
 
 
 def stop_daemon() -> bool:
-    """End the daemon, asked first, by signals if it does not answer; return whether one ran."""
+    """Ask the daemon to stop, and send signals if it does not answer; return whether one was running."""
     paths = find_user_paths()
     if lifecycle.find_holder(paths) is None:
         return False
@@ -121,9 +121,9 @@ def serve(
 def hold_http(
     asked: dict[str, object], announce: Callable[[Mapping[str, Any]], None], renew: Callable[[Mapping[str, Any]], None]
 ) -> None:
-    """Have the daemon serve HTTP until interrupted, as ``$/serve`` is asked.
+    """Make the daemon serve HTTP until interrupted, through ``$/serve``.
 
-    ``announce`` is called with its answer, ``renew`` with that of each daemon that has taken the place of another.
+    ``announce`` is called with its answer, ``renew`` with that of each daemon that replaces another.
     """
     paths = find_user_paths()
     with failing_cleanly(), _catch_interrupts() as interrupted:
@@ -138,16 +138,16 @@ def hold_http(
             with connection:
                 if interrupted in select.select([connection, interrupted], [], [])[0]:
                     break
-            # A daemon that dies of what we ask must not be started for ever.
+            # A daemon that dies of this request must not be restarted for ever.
             ends = [*ends, time.monotonic()][-MOST_ENDS:]
             if len(ends) == MOST_ENDS and ends[-1] - ends[0] < CALM_SECONDS:
-                fail(f"the daemon has ended {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
+                fail(f"the daemon exited {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
             if not _wait_for_successor(daemon, interrupted):
                 break
             connection = connect(paths, os.environ)
             # The same port: clients have it in their settings.
             again = call(connection, "$/serve", {**asked, "port": opened["port"]})
-            sys.stderr.write("fgrep: the daemon ended; another one serves\n")
+            sys.stderr.write("fgrep: the daemon exited; a new one is serving\n")
             renew(again)
         ask_running("$/serve", stop=True)
 
@@ -178,7 +178,8 @@ def _wait_for_successor(ended: int | None, interrupted: socket) -> bool:
 def _catch_interrupts() -> Iterator[socket]:
     """Give a socket that is readable once a signal has come.
 
-    Handlers serve whichever thread the system chose, where a mask of the main thread leaves a library's threads to die.
+    A mask set by the main thread would not protect threads of libraries; a handler works in whichever thread the system
+    chooses.
     """
     told, tells = socketpair()
     with told, tells:

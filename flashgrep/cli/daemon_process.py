@@ -5,6 +5,6 @@ import sys
 from importlib import import_module
 
 if __name__ == "__main__":
-    # What modules make stays: looking for garbage among it took 80 ms of 600, in which nobody is answered.
+    # Objects made by imports stay: searching them for garbage took 80 of 600 ms, during which nobody is answered.
     gc.disable()
     sys.exit(import_module("flashgrep.cli.run_daemon").main())

@@ -1,4 +1,4 @@
-"""``fgrep doctor``: what could be in the way, one line a check."""
+"""``fgrep doctor``: checks for common problems, one line each."""
 
 import os
 import platform
@@ -31,15 +31,15 @@ FEW_WATCHES = 100_000
 """One inotify watch a folder; the Linux kernel's tree has 5,000 folders, a large monorepo 100,000."""
 LITTLE_DISK = 1 << 30
 OLDEST_RIPGREP = 14
-"""Earlier ones lack flags of our table, and read some patterns otherwise."""
+"""Earlier versions lack flags of our table and interpret some patterns differently."""
 KINDS = {"path": "files", "symbol": "symbols", "chunked": "chunks", "embedded": "vectors"}
-"""Tables (and FTS5 tables' shadows, by their start) and what people call them."""
+"""Tables (FTS5 shadow tables by prefix) and their names for people."""
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's outcome."""
+    """The outcome of one check."""
 
     state: State
     check: str
@@ -47,7 +47,7 @@ class Finding:
 
 
 def doctor() -> None:
-    """Check everything flashgrep needs; exit status 1 when something is wrong."""
+    """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     findings = [Finding("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
     for finding in findings:
@@ -65,7 +65,7 @@ def check_folders() -> Iterator[Finding]:
     except BadSetting as error:
         yield Finding("bad", "settings", error.message)
     try:
-        # Made if it is not there, as the daemon would: what is in the way shows only then.
+        # Create it if it is missing, as the daemon would: problems show only then.
         make_private(paths.state)
         yield Finding("ok", "state", paths.state)
     except OSError as error:
@@ -73,7 +73,7 @@ def check_folders() -> Iterator[Finding]:
     try:
         make_private(paths.cache)
     except OSError as error:
-        yield Finding("warn", "cache", f"{error}; nothing can be indexed, searches read every file")
+        yield Finding("warn", "cache", f"{error}; nothing can be indexed, so searches read every file")
         return
     yield Finding("ok", "cache", paths.cache)
     for folder, root in list_stores(Path(paths.cache)):
@@ -102,7 +102,7 @@ def check_daemon() -> Iterator[Finding]:
         former = [path.name for path in list_former_files(Path(project["root"]))]
         if former:
             text = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
-            reason = "never read; from an earlier version or the repository; fgrep uninstall removes it"
+            reason = "never read: from an earlier version or from the repository; fgrep uninstall removes it"
             yield Finding("warn", f"project {project['name']}", f"{text}: {reason}")
 
 
@@ -120,7 +120,7 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
         return Finding("ok", name, f"{root}, not indexed yet ({project['stage']})")
     found = health(file)
     if found.problem:
-        return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is built anew when next used")
+        return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
     sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
     return Finding("ok", name, f"{root}, index {project['stage']} and sound: {found.rows:,} files; {sizes}")
 
@@ -148,7 +148,7 @@ def check_machine() -> Iterator[Finding]:
     installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
     yield Finding("ok", "by syntax", f"fgrep structural: {installed}")
     paths = find_user_paths()
-    # The index may lie on another disk than the state; the fuller of the two is told.
+    # The index may be on another disk than the state; report the fuller one.
     free, folder = min(
         (shutil.disk_usage(next(each for each in (one, *one.parents) if each.exists())).free, one)
         for one in (Path(paths.cache), Path(paths.state))
@@ -158,7 +158,7 @@ def check_machine() -> Iterator[Finding]:
         try:
             limit = int(WATCH_LIMIT.read_text(encoding="ascii"))
         except (OSError, ValueError):
-            yield Finding("warn", "inotify", "limits unknown; changes are found by looking")
+            yield Finding("warn", "inotify", "limits unknown; changes are found by scanning")
             return
         advice = "" if limit >= FEW_WATCHES else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
         state: State = "ok" if limit >= FEW_WATCHES else "warn"

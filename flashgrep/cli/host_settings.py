@@ -1,7 +1,7 @@
-"""Our entry in a host's settings: added, brought up to date and taken out, and nothing else in the file is touched.
+"""Our entry in a host's settings: added, updated and removed without touching anything else in the file.
 
-For each file that was changed a note lies in the state folder. It says what was made, so that taking the entry out
-restores the file to the byte: also where a folder, the file, or the member around the entry was ours.
+Each changed file has a note in the state folder that says what was added, so that removing the entry restores the file
+to the byte, even if we created a folder, the file, or the member around the entry.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ NOTES: Final = "installs"
 
 
 class Change(NamedTuple):
-    """A change of one file that is not carried out yet."""
+    """A change of one file, not carried out yet."""
 
     path: Path
     before: str
     after: str
     original: str = ""
-    """The text without anything of ours, where taking it out would not give that back to the byte."""
+    """The text without our entry, kept if removing the entry would not restore it to the byte."""
 
 
 def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_project: bool = False) -> Change:
-    """Return the change that makes a host know the server that a command starts, or without one forget ours.
+    """Return the change that adds our server to a host's settings, or removes it if ``command`` is None.
 
     Raises:
         InvalidParams: the file is not in the host's format, or cannot be changed without touching anything else; it is
@@ -55,12 +55,11 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
             return Change(path, before, before)
         after = _edit(host.format, before, keys, entry)
         edited = parse(host.format, after)
-        # Tried out now, while the text is available: where it does not give the old text back, that is kept in the
-        # note.
+        # Try it now, while the old text is available: if removal would not restore it, the note keeps it.
         restored = _edit(host.format, after, keys, None)
     except (InvalidParams, ValueError) as error:
         raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
-    # Whatever the file looks like, nothing but our entry may differ afterwards.
+    # Whatever the file looks like, only our entry may differ afterwards.
     wanted = {name: item for name, item in servers.items() if name != SERVER}
     wanted |= {SERVER: entry} if entry else {}
     if {**edited, host.key: edited.get(host.key) or {}} != {**value, host.key: wanted}:
@@ -137,7 +136,7 @@ def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, An
 
 
 def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
-    """Return what a file holds, to be changed in place, and its text afterwards; comments, order and quotes stay."""
+    """Return a file's content, to be changed in place, and a function that writes it with its comments and order."""
     from ruamel.yaml import YAML  # noqa: PLC0415  # 60 ms, for one host
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
@@ -158,7 +157,7 @@ def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
 
 
 def write_change(change: Change, state: Path, owner: str) -> None:
-    """Write the file, at once or not at all, and note before that how to take the change back.
+    """Write the file atomically, after noting how to undo the change.
 
     ``owner``: whose settings it is, for the note. Links stay links, modes stay.
 
@@ -195,7 +194,7 @@ def take_back(change: Change, state: Path) -> None:
     if note.get("original") and note.get("after") == _digest(change.before):
         after = note["original"]
     made = note.get("made", [])
-    # Made by us, and nothing of anybody's is in it.
+    # We made it, and nothing else is in it.
     if str(target) in made and not after.strip(" \t\r\n{}"):
         target.unlink(missing_ok=True)
         with suppress(OSError):  # something else lies in it by now

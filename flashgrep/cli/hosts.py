@@ -30,7 +30,7 @@ class Host:
     project_file: str = ""
     """Settings below a project's root; empty: the host has none."""
     key: str = "mcpServers"
-    """The member that servers stand under; a dot in it is part of the name."""
+    """The member that holds the servers; a dot in it is part of the name."""
     form: Form = "plain"
     format: Format = "json"
     programs: tuple[str, ...] = ()
@@ -39,11 +39,11 @@ class Host:
     arguments: tuple[str, ...] = ()
     """Arguments of a project's entry that the host fills in."""
     approval: str = ""
-    """What the host wants before it starts a server from a project's settings."""
+    """What the host requires before it starts a server from a project's settings."""
     hint: str = ""
 
     def file(self, folders: Mapping[str, Path], project: Path | None) -> Path:
-        """Return the settings file of a project, or without one the user's."""
+        """Return the settings file of a project, or the user's if none is given."""
         if project is not None and self.project_file:
             return project / self.project_file
         return Path(self.user_file.format_map(folders))
@@ -54,7 +54,7 @@ class Host:
         return folder.is_dir() or any(shutil.which(program) for program in self.programs)
 
     def make_entry(self, command: Sequence[str]) -> dict[str, Any]:
-        """Return the entry of a server that a command starts."""
+        """Return the entry of a server started by a command."""
         program, *arguments = command
         plain = {"command": program, "args": arguments}
         match self.form:
@@ -76,12 +76,12 @@ class Host:
         return [*command] if isinstance(command, list) and all(isinstance(word, str) for word in command) else []
 
     def merge_entry(self, present: Any, command: Sequence[str], *, in_project: bool) -> dict[str, Any]:
-        """Return our entry with what a person added to the one that is there: options, environment, other members."""
+        """Return our entry, keeping what the user added to the existing one: options, environment, other members."""
         options = list(self.arguments) if in_project else []
         if not isinstance(present, Mapping):
             return self.make_entry([*command, *options])
         words = self.read_command(present)
-        # What follows the subcommand is a person's, as --project PATH.
+        # What follows the subcommand was added by the user, e.g. --project PATH.
         added = words[words.index(SUBCOMMAND) + 1 :] if SUBCOMMAND in words else []
         # The host fills in its variable in a project's entry only; elsewhere it would be taken for a folder's name.
         length = len(self.arguments)
@@ -90,7 +90,7 @@ class Host:
                 del added[start : start + length]
         entry = self.make_entry([*command, *([] if PROJECT_OPTION in added else options), *added])
         ours = {name: entry[name] for name in ("cmd", "command", "args") if name in entry}
-        # Theirs wins, except for how we are started: an upgrade may have moved the program.
+        # The user's members win, except for the command: an upgrade may have moved the program.
         return {**entry, **present, **ours}
 
 
@@ -109,7 +109,7 @@ HOSTS: Final[Mapping[str, Host]] = {
     "claude-desktop": Host(
         "Claude Desktop",
         "{desktop}/claude_desktop_config.json",
-        hint='it opens no folder: name the project in a call, or add "--project", "PATH" to args',
+        hint='it has no open folder: name the project in a call, or add "--project", "PATH" to args',
     ),
     "codex": Host(
         "Codex",
@@ -187,11 +187,11 @@ HOSTS: Final[Mapping[str, Host]] = {
     "qwen": Host("Qwen Code", "{home}/.qwen/settings.json", ".qwen/settings.json", programs=("qwen",)),
     "zencoder": Host("Zencoder", "{code}/settings.json", key="zencoder.mcpServers", folder="{home}/.zencoder"),
 }
-"""Each as its documents, or files it wrote, had it in November 2026."""
+"""As documented, or as written by each host, in November 2026."""
 
 
 def locate_folders(environ: Mapping[str, str], home: Path) -> dict[str, Path]:
-    """Return the folders that hosts keep settings in, as the environment has them."""
+    """Return the folders in which hosts keep settings, according to the environment."""
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     application = home / "Library" / "Application Support" if sys.platform == "darwin" else config
     return {
@@ -208,7 +208,7 @@ def locate_folders(environ: Mapping[str, str], home: Path) -> dict[str, Path]:
 def find_command(*, shared: bool) -> list[str]:
     """Return how a host starts us.
 
-    ``shared``: the settings are meant for others too, so they name the command alone if the PATH here leads to us.
+    ``shared``: others use the settings too, so they name the command alone if the PATH here leads to us.
     Otherwise they have the full path, because hosts often have another PATH than terminals.
     """
     beside = Path(sys.argv[0]).with_name("flashgrep")
@@ -216,7 +216,7 @@ def find_command(*, shared: bool) -> list[str]:
     program = str(beside) if beside.is_absolute() and beside.exists() else found
     if program is None:
         return [sys.executable, "-m", "flashgrep", SUBCOMMAND]
-    # A full path of this machine would not work for the others who share a project's settings.
+    # A full path of this machine would not work for others who share the project's settings.
     if shared and found and Path(found).samefile(program):
         program = "flashgrep"
     return [program, SUBCOMMAND]

@@ -1,4 +1,4 @@
-"""``fgrep index``, ``projects`` and ``store``: which folders are projects, how far their index is, what is stored."""
+"""``fgrep index``, ``projects`` and ``store``: which folders are projects, the state of their index, what is stored."""
 
 import sys
 import time
@@ -19,16 +19,16 @@ store_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List 
 MB = 1e6
 LOOK_SECONDS = 0.1
 PLAIN_SECONDS = 10.0
-"""Lines of progress come so often where there is no terminal to draw on; most projects are done before the first."""
-PathArgument = Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")]
+"""Seconds between progress lines when there is no terminal; most projects are done before the first."""
+PathArgument = Annotated[Path, typer.Argument(help="Any folder of the project or of its git work tree.")]
 
 
 def index(
     path: PathArgument = Path(),
     *,
-    background: Annotated[bool, typer.Option("--background", "-b", help="Return at once; indexing goes on.")] = False,
+    background: Annotated[bool, typer.Option("--background", "-b", help="Return at once; keep indexing.")] = False,
 ) -> None:
-    """Make a folder a project, index it and show how far it is; answers are right before it is done, only slower."""
+    """Make a folder a project, index it and show the progress; answers are right before it is done, only slower."""
     with failing_cleanly():
         opened = add_project(path)
         typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
@@ -65,7 +65,7 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
 
 @store_app.command("list")
 def list_stored() -> None:
-    """List the stores with their projects. Of each: its size, what it is named by, what it keeps of revisions."""
+    """List the stores with their projects: size, the folder each is named after, and revisions kept."""
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
             typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
@@ -80,7 +80,7 @@ def list_stored() -> None:
 
 @store_app.command()
 def clean() -> None:
-    """Remove what is stored of projects whose folder is gone, and of such repositories."""
+    """Remove what is stored for projects and repositories whose folder is gone."""
     with failing_cleanly():
         for root in ask_daemon("$/clean")["removed"]:
             typer.echo(f"removed {from_latin1(root)}")
@@ -114,7 +114,7 @@ def show_progress(root: str) -> None:
     else:
         next_line = begun + PLAIN_SECONDS
         for state in _follow(root):
-            # A log gets a line now and then; a bar would fill it with control characters.
+            # A log gets a line from time to time; a bar would fill it with control characters.
             if time.monotonic() >= next_line and not state["done"]:
                 sys.stderr.write(f"{state['stage']}: {_describe(state)}\n")
                 next_line = time.monotonic() + PLAIN_SECONDS
@@ -125,7 +125,7 @@ def show_progress(root: str) -> None:
 
 
 def _follow(root: str) -> Iterator[Any]:
-    """Yield how far the index is, again and again until it is done."""
+    """Yield the state of the index repeatedly until it is done."""
     while True:
         state = ask_running("$/indexing", root=root)
         if state is None:

@@ -55,24 +55,24 @@ def install(
         str,
         typer.Argument(
             metavar="HOST",
-            help=f"{', '.join(HOSTS)}, or all that are found on this machine; default: ask for each of those. "
+            help=f"{', '.join(HOSTS)}, or all found on this machine; default: ask about each of those. "
             f"{NEOVIM} prints the lines for its plugin.",
             show_default=False,
         ),
     ] = "",
     *,
     everywhere: Annotated[
-        bool, typer.Option("--global", help="For all projects, in your own settings; default: this folder's.")
+        bool, typer.Option("--global", help="For all projects, in your user settings; default: this folder's settings.")
     ] = False,
     rules: Annotated[
         bool,
-        typer.Option("--rules", help="Tell agents to use it: three lines in this folder's AGENTS.md and its like."),
+        typer.Option("--rules", help="Tell agents to use it: three lines in this folder's AGENTS.md and the like."),
     ] = False,
     show: Annotated[bool, typer.Option("--print", help="Print the entry and change nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and make none.")] = False,
-    uninstall: Annotated[bool, typer.Option("--uninstall", help="Take flashgrep out again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change without making it.")] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove flashgrep again.")] = False,
 ) -> None:
-    """Add flashgrep to the settings of coding agents and editors, keeping all else in them.
+    """Add flashgrep to the settings of coding agents and editors, and leave everything else in them alone.
 
     Called again, it brings the entry up to date and keeps what you added to it.
     """
@@ -85,7 +85,7 @@ def install(
         meant = f" (did you mean {near[0]}?)" if near else ""
         fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
     if show and host not in HOSTS:
-        fail("name the host whose entry is to be printed")
+        fail("name the host whose entry to print")
     try:
         if show:
             typer.echo(print_entry(host, in_project=not everywhere))
@@ -99,7 +99,7 @@ def install(
 
 
 class Planned(NamedTuple):
-    """A change, for whom, and what to tell once it is made."""
+    """A change, the host it is for, and what to say once it is made."""
 
     change: Change
     owner: str
@@ -107,7 +107,7 @@ class Planned(NamedTuple):
 
 
 def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[Planned]:
-    """Yield what a call asks for, asking in between where it names no host."""
+    """Yield the changes a call asks for; ask the user if it names no host."""
     if host in HOSTS:
         yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
     if rules:
@@ -144,7 +144,7 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> Planned:
     in_project = not everywhere and bool(host.project_file)
     path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
     command = None if uninstall else find_command(shared=in_project)
-    advice = [] if everywhere or in_project else [f"{host.title} has no settings of projects; these are your own"]
+    advice = [] if everywhere or in_project else [f"{host.title} has no project settings; these are your user settings"]
     advice += [
         host.hint or f"restart {host.title} to see it",
         *([host.approval] if in_project and host.approval else []),

@@ -1,4 +1,4 @@
-"""One member set or removed in a JSON file people write by hand: comments, order and layout of the rest stay.
+"""Set or remove one member in a JSON file written by hand: comments, order and layout of the rest stay.
 
 Hosts read their settings as JSON with comments and trailing commas; so does this.
 """
@@ -19,7 +19,7 @@ _SCALAR = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it stands; of an object also its members, with where each begins."""
+    """A value and its span; for an object also its members, with where each begins."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ def parse(text: str) -> Node:
 
 
 def set_member(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the member at ``path`` set, objects on the way made where there are none."""
+    """Return the text with the member at ``path`` set; missing objects on the way are created."""
     node = parse(text)
     if node.start == node.end:
         return _format(_nest(path, value), 0) + "\n"

@@ -22,14 +22,14 @@ from flashgrep.cli.render import Output
 from flashgrep.registry import Handler, Registry, usage_of
 
 QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
-"""For those who know grep and rg, which take paths."""
-PROJECT_HELP = "Project to ask, by name or path; default: the one the current folder lies in."
+"""For users of grep and rg, which take paths."""
+PROJECT_HELP = "Project to ask, by name or path; default: the one around the current folder."
 ALL_PROJECTS = "all_projects"
 PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
 PLACE_ARGUMENTS = ("path", "line", "column")
 PLACE = re.compile(r"(.+?):(\d+):(\d+)(?::.*)?", re.DOTALL)
-"""A place as every hit begins, so that it can be pasted."""
+"""A place in the form that hits begin with, so that it can be pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Invocation:
     params: Mapping[str, Any]
     as_json: bool
     projects: Sequence[str] | Literal["*"]
-    """Those to ask: none for that of the current folder, ``*`` for all that are known."""
+    """Projects to ask: none means that of the current folder, ``*`` all known ones."""
 
 
 def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocation | Output:
-    """Parse a command line; help and mistakes come back as text."""
+    """Parse a command line; help and errors are returned as text."""
     if not argv or (declared := registry.find_command(argv[0])) is None:
         message = f"fgrep: No such command {argv[0] if argv else ''!r}.\n"
         return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
@@ -64,7 +64,7 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
 
 
 def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:
-    """Return a command's arguments with options of other names by our own: ``--glob x`` is ``--include x``."""
+    """Return a command's arguments with alternative option names replaced by ours: ``--glob x`` is ``--include x``."""
     renamed = list(arguments)
     for at, argument in enumerate(arguments):
         if argument == "--":
@@ -78,7 +78,7 @@ def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:
 
 @cache
 def make_method_command(registry: Registry, handler: Handler) -> Any:
-    """Return the typer command of a method, which returns an Invocation; ``registry``: what else its help may name."""
+    """Return the typer command of a method; running it returns an Invocation."""
     shortcuts = {
         flag: (name, value)
         for name, field in handler.params.model_fields.items()
@@ -112,10 +112,10 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
     if "projects" in handler.params.model_fields:
         repeated = typer.Option("--project", "-p", help=f"{PROJECT_HELP} May be repeated.", metavar="<str>")
         project = Annotated[list[str] | None, repeated]
-        parameters.append(_flag(ALL_PROJECTS, "--all-projects", "Ask all projects that are known."))
+        parameters.append(_flag(ALL_PROJECTS, "--all-projects", "Ask all known projects."))
     parameters.append(inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=project))
     parameters.append(_flag("as_json", "--json", "Print the raw result as JSON."))
-    # What typer reads of a function, as if it had been written down.
+    # typer reads these two as if the function had been written with them.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return make_command(handler.command, run, registry.name_commands(handler.doc))
@@ -130,7 +130,7 @@ def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.
         kind, extra = _find_type(field)
         extra["help"] = registry.name_commands(extra["help"])
         if name in handler.arguments:
-            # What is before an argument that must be given has to be given too.
+            # Arguments before a required one are required too.
             required = handler.arguments.index(name) <= last
             extra.pop("metavar", None)  # it would be in the place of the argument's name
             kind = list[str] if usage_of(field).words else kind
@@ -159,9 +159,9 @@ def _shortcut_name(flag: str) -> str:
 
 
 def _find_type(field: FieldInfo) -> tuple[Any, dict[str, Any]]:
-    """Return what typer understands of a field's type, and how it is shown.
+    """Return a field's type as typer takes it, and how it is shown.
 
-    What has no form on a command line is written as JSON.
+    Types without a command line form are written as JSON.
     """
     default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
     is_told = not isinstance(default, bool) and default not in (None, "", [], ())

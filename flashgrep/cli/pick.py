@@ -1,7 +1,7 @@
-"""``fgrep pick``: search while you type, and go to what you choose; by fzf if it is on PATH, else by a picker of ours.
+"""``fgrep pick``: search as you type and open what you select; uses fzf if it is on PATH, else our own picker.
 
-fzf runs one of our commands at each key and ends the one before. Its bindings are a shell's words, so it gets a shell
-that is known, and it quotes what is typed itself.
+fzf runs one of our commands at each key and ends the previous one. Its bindings are shell commands, so we choose the
+shell; fzf quotes the typed text itself.
 """
 
 import os
@@ -21,7 +21,7 @@ from flashgrep.cli.daemon_client import fail, failing_cleanly
 Kind = Literal["text", "files", "symbols", "meaning"]
 NOTHING_CHOSEN: Final = 1
 AROUND: Final = 40
-"""Lines of a preview before the one found, and after it."""
+"""Lines of preview before and after the one found."""
 COMMANDS: Final[dict[Kind, str]] = {
     "text": "query --limit 500 --max-tokens 100000",
     "files": "files --limit 1000",
@@ -29,7 +29,7 @@ COMMANDS: Final[dict[Kind, str]] = {
     "meaning": "search-code --limit 30",
 }
 EDITORS_WITH_GOTO: Final = frozenset({"code", "codium", "cursor", "windsurf", "zed", "hx", "helix", "subl"})
-"""Editors that take PATH:LINE:COLUMN; those of VS Code's family with -g before it."""
+"""Editors that take PATH:LINE:COLUMN; those of the VS Code family with -g before it."""
 WITH_FLAG: Final = frozenset({"code", "codium", "cursor", "windsurf"})
 KEYS: Final = {
     "bash": """\
@@ -75,17 +75,17 @@ def pick(
     show: Annotated[bool, typer.Option("--print", help="Print the place instead of opening it in $EDITOR.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Do not use fzf.")] = False,
     keys: Annotated[
-        Literal["bash", "zsh", "fish"] | None, typer.Option(help="Print key bindings for a shell, and do nothing else.")
+        Literal["bash", "zsh", "fish"] | None, typer.Option(help="Print key bindings for a shell and exit.")
     ] = None,
 ) -> None:
-    """Search while you type, and open what you choose; uses fzf where it is installed."""
+    """Search as you type, and open what you select; uses fzf if it is installed."""
     if keys is not None:
         sys.stdout.write(KEYS[keys])
         return
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:
-        fail("pick is shown on a terminal, and here is none")
+        fail("pick needs a terminal, and there is none")
     program = None if plain else shutil.which("fzf")
     try:
         with failing_cleanly():
@@ -103,7 +103,7 @@ def pick(
 
 
 def find_own_command() -> list[str]:
-    """Return how a shell that fzf starts runs us: never by the name that may mean grep."""
+    """Return the command by which a shell started by fzf runs us: never the name that may mean grep."""
     beside = Path(sys.argv[0]).with_name("flashgrep")
     return [str(beside)] if beside.is_absolute() and beside.exists() else [sys.executable, "-m", "flashgrep"]
 
@@ -128,7 +128,7 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
     else:
         first = f"l={{2}}; f=$((l > {AROUND} ? l - {AROUND} : 1))"
         preview = f'{first}; {ours} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
-        # The line found is in the middle, but near the start of a file.
+        # The matching line is in the middle, except near the start of a file.
         arguments += ["--preview-window", f"up,50%,+{AROUND}-/2"]
     found = subprocess.run(
         [*arguments, "--preview", preview],

@@ -1,4 +1,4 @@
-"""The picker for terminals without fzf, by curses: a line to type in, and the results of what is typed."""
+"""The picker for terminals without fzf, using curses: an input line, and its results."""
 
 import curses
 import json
@@ -28,16 +28,16 @@ METHODS: Final[dict[str, tuple[str, Callable[[str], dict[str, Any]]]]] = {
 
 
 class PlainPicker:
-    """What is typed, what it finds, and which of that is chosen."""
+    """The text typed, its results, and the selected one."""
 
     def __init__(self, connection: socket.socket, kind: str, text: str) -> None:
         self._connection, self._kind = connection, kind
         self.text, self.lines, self.at, self.problem = text, list[Line](), 0, ""
-        self._asked = self._last = 0  # the question in flight, if any, and the last one there was
+        self._asked = self._last = 0  # the query in flight, if any, and the last one sent
         self._held = b""
 
     def ask(self) -> None:
-        """Ask what is typed; the question before is given up."""
+        """Query for the text typed; the previous query is abandoned."""
         method, make_params = METHODS[self._kind]
         if self._asked:
             self._send({"method": "$/cancelRequest", "params": {"id": self._asked}})
@@ -52,7 +52,7 @@ class PlainPicker:
         self._connection.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def read(self) -> None:
-        """Take in what the daemon sends.
+        """Process what the daemon sends.
 
         Raises:
             ConnectionError: it ended.
@@ -63,14 +63,14 @@ class PlainPicker:
             raise ConnectionResetError("the daemon ended")
         *lines, self._held = (self._held + piece).split(b"\n")
         for answer in map(json.loads, lines):
-            # Answers to questions that were given up are passed over, even if they were on the way already.
+            # Answers to abandoned queries are ignored, even if they were already on the way.
             if answer.get("id") == self._asked:
                 found = answer.get("result", {}).get("results", [])
                 self.lines, self.at = [make_line(one) for one in found], 0
                 self.problem = answer.get("error", {}).get("message", "")
 
     def press(self, key: str | int) -> Line | None:
-        """Return the line that is chosen, if the key chooses one."""
+        """Return the selected line if the key accepts it."""
         if key in ENTERS:
             return self.lines[self.at] if self.lines else None
         if key in UP | DOWN:
@@ -111,7 +111,7 @@ def make_line(found: dict[str, Any]) -> Line:
 
 
 def pick(kind: str, text: str) -> str:
-    """Return ``path:line:column`` of what is chosen (of a file its path), or nothing.
+    """Return ``path:line:column`` of the selection (for a file, its path), or nothing.
 
     Raises:
         OSError: there is no terminal, or no daemon can be reached.
@@ -162,7 +162,7 @@ def read_key(screen: curses.window) -> str | int | None:
 
 @contextmanager
 def on_terminal() -> Iterator[None]:
-    """Have standard input and output be the terminal, though they may be pipes: the result is for whoever called."""
+    """Point standard input and output at the terminal, though they may be pipes: the result is for the caller."""
     terminal = os.open("/dev/tty", os.O_RDWR)
     kept = [os.dup(0), os.dup(1)]
     try:

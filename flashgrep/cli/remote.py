@@ -20,9 +20,9 @@ from flashgrep.rpc.context import RequestContext
 from flashgrep.workspace import Workspace
 
 PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
-"""Parameters that name a file; on the command line they are seen from the current folder."""
+"""Parameters that name a file; on the command line they are relative to the current folder."""
 MOST_ARGUMENTS = 2_000
-"""Parsing takes 16 µs an option, in which nobody else is served."""
+"""Parsing takes 16 µs an option, during which nobody else is served."""
 MOST_RG_ARGUMENTS = 50_000
 """``fgrep rg`` is called with lists of files, by xargs and the like; its own parser takes 1 µs an argument."""
 
@@ -69,7 +69,7 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
 
 
 async def _call_method(context: RequestContext, invocation: Invocation, style: Style) -> Output:
-    """Call the method for the project that the command is about, and say once what is wrong with its settings."""
+    """Call the method for the command's project, and report once what is wrong with its settings."""
     catalogue: Catalogue = context.call.host
     if invocation.projects == "*" or len(invocation.projects) > 1:
         return await _call_for_several(context, invocation, style)
@@ -77,7 +77,7 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
         workspace = await catalogue.open(find_project(catalogue, style.cwd, *invocation.projects))
     except NotFound:
         if invocation.projects and catalogue.settings.team.url:
-            # The team's server may know the name; a project of its has no root here that paths could be relative to.
+            # The team's server may know the name; its projects have no root here that paths could be relative to.
             result = await context.call_method(
                 invocation.method, {**invocation.params, "project": invocation.projects[0]}
             )
@@ -100,7 +100,7 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
 
 
 async def _call_for_several(context: RequestContext, invocation: Invocation, style: Style) -> Output:
-    """Call the method for several projects at once; paths are taken as seen from each of their roots."""
+    """Call the method for several projects at once; paths are relative to the root of each."""
     catalogue: Catalogue = context.call.host
     projects: Any = invocation.projects
     if projects != "*":
@@ -114,7 +114,7 @@ async def _call_for_several(context: RequestContext, invocation: Invocation, sty
 
 
 def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
-    """Add what is wrong with projects' settings, once for each project."""
+    """Add warnings about projects' settings, once for each project."""
     unwarned = [workspace for workspace in workspaces if not workspace.warned]
     for workspace in unwarned:
         workspace.warned = True
@@ -123,7 +123,7 @@ def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
 
 
 def find_project(catalogue: Catalogue, cwd: str, named: str | None = None) -> str:
-    """Return the project named, by a name or (with a slash, or as a dot or two) by a path in it; else that around cwd.
+    """Return the project named, by a name or (with a slash, or as dots) by a path in it, else the one around cwd.
 
     Raises:
         NotFound: the folder lies in no project and no git work tree.

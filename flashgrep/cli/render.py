@@ -20,7 +20,7 @@ class Output:
 
 
 def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_json: bool = False) -> Output:
-    """Return a result as its method's renderer has it; the status is 1 when it is a list of nothing."""
+    """Render a result with its method's renderer; the status is 1 if it is an empty list."""
     results = result.get("results") if isinstance(result, dict) else None
     status = NOTHING_FOUND if results == [] else 0
     if as_json:
@@ -32,7 +32,7 @@ def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_js
 
 
 def _render_any(result: Any, style: Style) -> Iterator[str]:
-    """Yield an answer that has no renderer: a list by its files and places, a text as it is, else its members."""
+    """Render an answer of a method without a renderer: its files and lines, its text, or its members."""
     if isinstance(result, dict) and isinstance(result.get("results"), list):
         for at, item in enumerate(result["results"]):
             if not isinstance(item, dict) or "file_path" not in item:
@@ -51,7 +51,7 @@ def _render_any(result: Any, style: Style) -> Iterator[str]:
 
 
 def _render_members(value: Any, style: Style, indent: str = "") -> Iterator[str]:
-    """Yield a value as an indented outline, a member a line; what is empty is left out."""
+    """Yield a value as an indented outline, one member a line; empty members are left out."""
     if not isinstance(value, dict):
         yield from (indent + style.text(line) for line in str(value).splitlines())
         return

@@ -1,7 +1,7 @@
-"""The daemon process: with ``--ready-fd N`` it says on N that it serves, or why not.
+"""The daemon process: with ``--ready-fd N`` it reports on N that it is serving, or why it cannot.
 
-With ``--alone-fd N`` it serves the client that is connected to N, and listens nowhere. The command line, which stands
-above the daemon, is handed in, and imported at its first use.
+With ``--alone-fd N`` it serves the client connected to N and does not listen. The command line is a layer above the
+daemon: it is passed in and imported on first use.
 """
 
 import faulthandler
@@ -53,9 +53,9 @@ READY_FLAG, ALONE_FLAG = "--ready-fd", "--alone-fd"
 def main() -> int:
     """Serve until told to stop, or with ALONE_FLAG until that client hangs up; return the exit status."""
     option, descriptor = sys.argv[1:]
-    # A crash leaves no image of the memory, which has unsaved texts of editors.
+    # No core dumps: memory holds unsaved text from editors.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    gc.freeze()  # what was imported stays: each full collection took 50 ms, and the last ones most of the end's 0.3 s
+    gc.freeze()  # imports stay: each full collection took 50 ms
     gc.enable()
     try:
         if option == ALONE_FLAG:
@@ -87,11 +87,11 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     with suppress(OSError):
-        # The file that takes our stderr is written by what ends a process, a page at a time.
+        # Our stderr goes to a file that only crashes write to.
         if Path(paths.crash_log).stat().st_size > MOST_CRASHES:
             os.truncate(paths.crash_log, 0)
     sys.setswitchinterval(SWITCH_SECONDS)
-    faulthandler.enable()  # what a library written in C did last goes there too
+    faulthandler.enable()  # crashes in C libraries are reported there too
     anyio.run(daemon.run, lambda: report("ready"))
 
 
@@ -109,8 +109,8 @@ def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any])
     def settings_for(root: Path) -> config.Loaded:
         try:
             users = config.load(user_file=user_file, environ=environ, flags=flags)
-        except BadSetting as error:  # it was right when we started: projects go on being opened
-            users = replace(started, warnings=(f"{error.message}; the settings of the start hold",))
+        except BadSetting as error:  # the file was valid when we started, so keep opening projects
+            users = replace(started, warnings=(f"{error.message}; the settings read at start stay in force",))
         return with_project(users, root)
 
     settings = started.settings
@@ -126,7 +126,7 @@ async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:
 
 
 def run_alone(connection: socket.socket) -> None:
-    """Serve one client until it hangs up: by scanning, with no state but a temporary folder that goes with the client.
+    """Serve one client until it hangs up, by scanning; the only state is a temporary folder, removed afterwards.
 
     Raises:
         FlashgrepError: a setting is wrong.
@@ -135,7 +135,7 @@ def run_alone(connection: socket.socket) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the client, whose end is ours
     with tempfile.TemporaryDirectory(prefix="flashgrep-") as folder:
-        with suppress(OSError):  # which projects there are, if that can be told and trusted
+        with suppress(OSError):  # the known projects, if their list can be read and trusted
             make_private(state_folder(os.environ))
             shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
         # Read-only: without a state folder there is no journal, and a write that is cut short could not be recovered.

@@ -1,4 +1,4 @@
-"""``fgrep scip``: what a compiler told of a project's names, imported from files in the SCIP format.
+"""``fgrep scip``: what a compiler knows about a project's names, imported from SCIP files.
 
 The command reads the file itself and writes into the project's part of the state folder, which the daemon reads: only
 the user can import, no client and no project.
@@ -23,8 +23,8 @@ app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Import, list and remove indexes that compilers have made."
 )
 EACH: int = 100
-"""Documents between two signs of life on a terminal."""
-Project = Annotated[Path, typer.Option(help="A folder of the project; its git work tree is taken, if any.")]
+"""Documents between two progress updates on a terminal."""
+Project = Annotated[Path, typer.Option(help="Any folder of the project or of its git work tree.")]
 
 
 @app.command("import")
@@ -41,8 +41,8 @@ def import_file(
 ) -> None:
     """Import what a compiler knows of names.
 
-    definition, references and hover then say what it says, for files that have not changed since it was made. Import
-    again after the indexer has run again. Files that are edited meanwhile are answered for as without it.
+    definition, references and hover then use it for files that have not changed since it was made; files edited since
+    are answered for without it. Import again after the indexer has run again.
     """
 
     def tell(count: int) -> None:
@@ -61,12 +61,12 @@ def import_file(
             sys.stderr.write("\r")
         typer.echo(_describe(source))
         if not source.documents:
-            fail("it describes no file as it is now: run the indexer again, or give its folder by --below")
+            fail("it describes no file in its current state: run the indexer again, or name its folder with --below")
 
 
 @app.command("list")
 def list_indexes(project: Project = Path()) -> None:
-    """List what is imported for a project."""
+    """List a project's imported indexes."""
     with failing_cleanly():
         for source in list_sources(_find_folder(_find_root(project))):
             typer.echo(_describe(source))
@@ -78,7 +78,7 @@ def remove(
     *,
     project: Project = Path(),
 ) -> None:
-    """Forget what was imported from a file."""
+    """Remove what was imported from a file."""
     with failing_cleanly():
         if not forget_index(str(file.resolve()), _find_folder(_find_root(project))):
             fail(f"nothing was imported from {file.resolve()}")

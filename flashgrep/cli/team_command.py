@@ -1,4 +1,4 @@
-"""``fgrep team``: a server for many, over repositories kept in PostgreSQL (docs/team.md)."""
+"""``fgrep team``: a shared server over repositories stored in PostgreSQL (docs/team.md)."""
 
 import json
 import os
@@ -37,7 +37,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Serve a tea
 Database = Annotated[
     str,
     typer.Option(
-        envvar=TEAM_DATABASE_VARIABLE, help="The store's address, as postgresql://user@host/name.", show_default=False
+        envvar=TEAM_DATABASE_VARIABLE, help="The store's address, e.g. postgresql://user@host/name.", show_default=False
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
@@ -80,7 +80,7 @@ def init(
         typer.Option(help="A part of the texts, as NAME (here) or NAME=ADDRESS (on another server); given once."),
     ] = None,
 ) -> None:
-    """Make the store's tables, or bring them to this version."""
+    """Create the store's tables, or migrate them to this version."""
     parts = [one.partition("=") for one in shard or ()]
     with _failing_cleanly(), closing(connect(database)) as connection:
         done = schema.migrate(connection, {name: address or None for name, _, address in parts})
@@ -92,9 +92,9 @@ def add(
     sources: Annotated[list[str], typer.Argument(help="Bare clones by path, or addresses that your git can fetch.")],
     database: Database = "",
     name: Annotated[str, typer.Option(help="Name of the repository; default: the last part of its address.")] = "",
-    branch: Annotated[list[str] | None, typer.Option(help="Index this branch only; several may be given.")] = None,
+    branch: Annotated[list[str] | None, typer.Option(help="Index only this branch; may be repeated.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Index tags that match, as 'v1.*', too; several may be given.")
+        list[str] | None, typer.Option(help="Also index matching tags, e.g. 'v1.*'; may be repeated.")
     ] = None,
 ) -> None:
     """Add repositories; `sync` indexes them."""
@@ -107,7 +107,7 @@ def add(
 
 @app.command()
 def remove(name: str, database: Database = "") -> None:
-    """Delete a repository with all that is stored of it."""
+    """Delete a repository and everything stored for it."""
     with _failing_cleanly():
         _team(database).remove(name)
 
@@ -116,7 +116,7 @@ def remove(name: str, database: Database = "") -> None:
 def sync(
     names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all.")] = None,
     database: Database = "",
-    every: Annotated[int, typer.Option(min=0, help="Keep going: look again after so many seconds.")] = 0,
+    every: Annotated[int, typer.Option(min=0, help="Keep running: check again every so many seconds.")] = 0,
 ) -> None:
     """Fetch repositories and index what is new; any number of machines may do it at once."""
     with _failing_cleanly():
@@ -135,7 +135,7 @@ def sync(
 
 @app.command()
 def status(database: Database = "", *, as_json: AsJson = False) -> None:
-    """Show the repositories: branches, texts, when they were fetched, and what is wrong."""
+    """Show the repositories: branches, texts, last fetch, and problems."""
     with _connect(database) as connection:
         rows = access.describe(connection)
     if as_json:
@@ -155,11 +155,11 @@ def token(
     days: Annotated[int | None, typer.Option(min=1, help="How long it is valid; default: until it is revoked.")] = None,
     *,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="For a proxy: it speaks for the people it names, and sees nothing itself.")
+        bool, typer.Option("--proxy", help="For a proxy: it acts for the users it names and sees nothing itself.")
     ] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Delete all tokens of this subject instead.")] = False,
 ) -> None:
-    """Make a token, print it, and keep its hash alone."""
+    """Create a token, print it, and store only its hash."""
     with _connect(database) as connection:
         if revoke:
             typer.echo(f"{access.revoke_tokens(connection, subject)} revoked")
@@ -171,14 +171,14 @@ def token(
 def allow(
     subject: Annotated[str, typer.Argument(help="Of a token, or a group.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Repositories; default: all, also those added later.")
+        list[str] | None, typer.Argument(help="Repositories; default: all, including those added later.")
     ] = None,
     database: Database = "",
     group: Annotated[list[str] | None, typer.Option(help="Put the subject into this group instead.")] = None,
     *,
-    none: Annotated[bool, typer.Option("--none", help="Take everything back from it instead.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Revoke all its rights instead.")] = False,
 ) -> None:
-    """Let somebody, or a group, see repositories."""
+    """Give a user or a group access to repositories."""
     with _connect(database) as connection:
         for one in group or ():
             access.join(connection, subject, one)
@@ -192,28 +192,28 @@ def allow(
 def serve(
     database: Database = "",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; put a proxy with TLS in front of any other.")
+        str, typer.Option(help="Address to listen on; put a TLS proxy in front of anything but loopback.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 7780,
     public: Annotated[
-        str, typer.Option(help="Address of the page from outside, as https://code.example.org.", show_default=False)
+        str, typer.Option(help="Public address of the page, e.g. https://code.example.org.", show_default=False)
     ] = "",
     proxy_header: Annotated[
         str,
         typer.Option(
-            help="Header in which a proxy names whom it has signed in, as X-Forwarded-User.", show_default=False
+            help="Header in which a proxy names the signed-in user, e.g. X-Forwarded-User.", show_default=False
         ),
     ] = "",
     groups_header: Annotated[
-        str, typer.Option(help="Header in which it names that one's groups.", show_default=False)
+        str, typer.Option(help="Header in which it names the user's groups.", show_default=False)
     ] = "",
 ) -> None:
     """Serve HTTP until interrupted: the page at /, MCP at /mcp, JSON-RPC at /rpc, methods at /call, hooks at /hook."""
     if public and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", public):
-        fail("--public takes a scheme and a host, as https://code.example.org")
+        fail("--public takes a scheme and a host, e.g. https://code.example.org")
     for header in filter(None, (proxy_header, groups_header)):
         if not re.fullmatch(r"[A-Za-z0-9-]+", header):
-            fail(f"not a header's name: {header}")
+            fail(f"not a header name: {header}")
     with _failing_cleanly(), tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder, suppress(KeyboardInterrupt):
         settings = _load_settings()
         store = Store(database)

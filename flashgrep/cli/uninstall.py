@@ -1,4 +1,4 @@
-"""``fgrep uninstall``: end the daemon and remove all that flashgrep ever wrote, and look whether anything is left."""
+"""``fgrep uninstall``: end the daemon, remove everything flashgrep ever wrote, and check that nothing is left."""
 
 import json
 import os
@@ -32,11 +32,11 @@ def uninstall(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """End the daemon and remove its state, every index, your settings and what is ours in projects; sources stay.
+    """End the daemon and remove its state, every index, your settings and its files in projects; sources stay.
 
-    A project's own .flashgrep/config.toml is left: it may be the repository's.
-    What `fgrep install` added to the settings of agents and editors is taken out again.
-    The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
+    A project's .flashgrep/config.toml is kept: it may belong to the repository.
+    What `fgrep install` added to the settings of agents and editors is removed again.
+    Remove the program itself the way it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
     # Read before the state folder goes: it alone knows where projects are.
     folders = sorted({Path.cwd(), *_read_roots()})
@@ -52,7 +52,7 @@ def uninstall(
         typer.echo("nothing was removed: this was a dry run", err=True)
         return
     if not yes and not sys.stdin.isatty():
-        fail("nothing was removed: standard input is not a terminal to ask on; give --yes")
+        fail("nothing was removed: standard input is not a terminal, so nobody can confirm; pass --yes")
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     # First: a running daemon would write its files again.
@@ -67,7 +67,7 @@ def uninstall(
             left.append(f"{entry.path}: {error.strerror}")
     for path in files:
         remove(path)
-    # Looked for once more instead of trusting that every removal worked.
+    # Look again instead of trusting that every removal worked.
     left += map(str, find_leftovers())
     if left:
         fail("could not be removed: " + ", ".join(left))
@@ -75,7 +75,7 @@ def uninstall(
 
 
 def find_leftovers() -> Iterator[Path]:
-    """Yield every file and folder of ours that exists: projects' folders first, for the state names them."""
+    """Yield every file and folder of ours that exists: projects' folders first, since the state lists them."""
     paths = find_user_paths()
     state, cache, settings = Path(paths.state), Path(paths.cache), Path(config_file(os.environ))
     yield from (root / PROJECT_FOLDER for root in _read_roots() if _find_ours(root))
@@ -117,7 +117,7 @@ def _find_ours(root: Path) -> list[Path]:
 
 
 def _read_roots() -> list[Path]:
-    """Return the roots of all projects there are."""
+    """Return the roots of all known projects."""
     try:
         roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())["projects"].values()
         return [Path(from_latin1(root)) for root in roots]

@@ -1,4 +1,4 @@
-"""``fgrep web``: a page in the browser to search and read code."""
+"""``fgrep web``: search and read code in the browser."""
 
 import html
 import os
@@ -21,10 +21,10 @@ OPENER = "web.html"
 
 
 def web(
-    path: Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")] = Path(),
+    path: Annotated[Path, typer.Argument(help="Any folder of the project or of its git work tree.")] = Path(),
     *,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
-    browser: Annotated[bool, typer.Option(help="Open the browser, beside printing the link.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the browser as well as printing the link.")] = True,
 ) -> None:
     """Search and read code in the browser: print a link that opens the page once, and serve it until interrupted."""
     given = path != Path()
@@ -44,12 +44,12 @@ def web(
     try:
         hold_http({"invite": target, **({} if port is None else {"port": port})}, invite, renew)
     finally:
-        # The link signs in once, but it should not lie about in any case.
+        # The link signs in only once, but should not be left lying around anyway.
         opener.unlink(missing_ok=True)
 
 
 def renew(served: Mapping[str, Any]) -> None:
-    """Print another link: browsers that were let in before are strangers to a new daemon."""
+    """Print a new link: a new daemon does not know browsers that signed in before."""
     sys.stderr.write(f"fgrep: sign in again: http://127.0.0.1:{served['port']}{served['link']}\n")
 
 

@@ -27,7 +27,7 @@ PACKAGED = (
     Path(__file__).parents[2] / SKILL_PATH,  # in a checkout
 )
 MOST_BYTES = 256 * 1024
-"""A skill goes into a model's context: this is 64,000 tokens already."""
+"""A skill goes into a model's context; this is already 64,000 tokens."""
 REMEDIATION = (
     "call again without allow_repo_override to use the packaged skill",
     "or make the file readable UTF-8 text of at most 256 KiB below the project's root",
@@ -48,21 +48,21 @@ POLICY = [
     "read the lines around a hit with get_slice; read_code for a symbol or a file within a budget",
     "write with write_code, several places with batch_write_code, and pass a precondition",
     "follow next or continuation for the rest of an answer",
-    "an empty answer with coverage.complete true means that nothing is there",
+    "an empty answer with coverage.complete true means that there is nothing to find",
 ]
 POLICY_VERSION = "2.0"
 
 
 class BootstrapParams(Params):
-    """How much of the skill to send, and from where."""
+    """How much of the skill to send, and its source."""
 
     trigger: Annotated[NameText | None, RARE] = Field(
-        None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; they all mean the same."
+        None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; all equivalent."
     )
     compact: Annotated[bool, RARE] = Field(False, description="Leave out the skill's text and overview.")
-    force: Annotated[bool, RARE] = Field(False, description="Send the skill again although this connection has had it.")
+    force: Annotated[bool, RARE] = Field(False, description="Send the skill even if this connection already has it.")
     allow_repo_override: Annotated[bool, RARE] = Field(
-        False, description="Take the skill from the project instead of the package."
+        False, description="Use the project's own skill instead of the packaged one."
     )
     repo_override_path: Annotated[PathText, RARE] = Field(
         SKILL_PATH, min_length=1, description="Path of the project's own skill."
@@ -71,7 +71,7 @@ class BootstrapParams(Params):
 
 
 class SkillInfo(TypedDict):
-    """The skill's own heading."""
+    """The skill's front matter."""
 
     name: str
     version: str
@@ -81,7 +81,7 @@ class SkillInfo(TypedDict):
 
 
 class PolicyMetadata(TypedDict):
-    """Which method is preferred for which need: advice, nothing is refused for not following it."""
+    """Preferred methods by task; advice only, nothing is refused for not following it."""
 
     policy_version: str
     policy_strength: Literal["advice"]
@@ -92,7 +92,7 @@ class PolicyMetadata(TypedDict):
 
 
 class BootstrapResult(TypedDict):
-    """The skill, once a connection (`status`), and what it is called."""
+    """The skill, once per connection (`status`), and its metadata."""
 
     ok: Literal[True]
     status: Literal["injected", "already_injected"]
@@ -110,7 +110,7 @@ class BootstrapResult(TypedDict):
 
 
 def render_skill(result: BootstrapResult, style: Style) -> Iterator[str]:
-    """Yield what was injected, and the skill without its heading."""
+    """Yield what was injected, and the skill without its front matter."""
     if not style.is_person:
         told = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
         yield f"{result['canonical_trigger']}: {', '.join(told)}"
@@ -119,7 +119,7 @@ def render_skill(result: BootstrapResult, style: Style) -> Iterator[str]:
 
 @handler(NAME, *ALIASES, title="Learn to use flashgrep", render=render_skill)
 async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
-    """Return the skill that teaches a coding agent flashgrep's methods with worked calls, once a connection."""
+    """Return the skill that teaches a coding agent flashgrep's methods with worked calls, once per connection."""
     if params.trigger not in {None, NAME, *ALIASES}:
         allowed = [NAME, *ALIASES]
         raise InvalidTrigger(f"invalid trigger: {params.trigger}", requested_trigger=params.trigger, allowed=allowed)
@@ -129,10 +129,10 @@ async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> Boot
     else:
         text = await run_sync(packaged_skill)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    # By the hash: a project's skill that has changed since is another one.
+    # By hash, so that a project's changed skill counts as a new one.
     is_fresh = params.force or call.session.notes.get(NAME) != digest
     call.session.notes[NAME] = digest
-    # The heading between two lines of three dashes; what it does not say is empty.
+    # Front matter between two lines of three dashes; missing values are empty.
     heading: dict[str, str] = {}
     if text.startswith("---\n"):
         for line in text[4:].partition("\n---")[0].splitlines():
@@ -197,7 +197,7 @@ def overview(text: str) -> str:
 
 
 def policy_hash() -> str:
-    """Return what changes when the advice does."""
+    """Return a hash of the advice."""
     return hashlib.sha256("\n".join([POLICY_VERSION, *POLICY, str(PREFERRED)]).encode()).hexdigest()
 
 
@@ -208,7 +208,7 @@ def _read_override(project: Project, path: str) -> str:
     except NotFound:
         raise _missing(path, REMEDIATION) from None
     except FlashgrepError as error:
-        # Not softened into a broken skill: leading out of the project is refused like anywhere else.
+        # Not reported as a broken skill: paths out of the project are refused as everywhere else.
         if error.reason == "outside_root":
             raise
         raise _unreadable(path, error.message, REMEDIATION) from None

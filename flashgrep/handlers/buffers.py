@@ -1,4 +1,4 @@
-"""Unsaved text: the files that a client has open in an editor, as they are there."""
+"""Unsaved text: files that a client has open in an editor, with their text there."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -20,16 +20,16 @@ MOST_EDITS = 1_000
 
 
 class BufferEdit(Params):
-    """A stretch of a text, from its start to just before its end, and what takes its place; without places: all."""
+    """A range of a text, excluding its end, and its replacement; without a range, the whole text."""
 
-    start_line: LineNumber | None = Field(None, description="Line where the stretch begins, from 1.")
-    start_column: LineNumber | None = Field(None, description="Column there, from 1.")
-    end_line: LineNumber | None = Field(None, description="Line where it ends.")
-    end_column: LineNumber | None = Field(None, description="Column just behind its last character.")
+    start_line: LineNumber | None = Field(None, description="First line of the range, from 1.")
+    start_column: LineNumber | None = Field(None, description="Its column, from 1.")
+    end_line: LineNumber | None = Field(None, description="Last line of the range.")
+    end_column: LineNumber | None = Field(None, description="Column just after its last character.")
     text: FileText = Field(description="The new text.")
 
     def build(self) -> Edit:
-        """Return this as buffers take it; raises InvalidParams where a part of a place is missing."""
+        """Return this as an Edit; raises InvalidParams if part of a range is missing."""
         places = (self.start_line, self.start_column, self.end_line, self.end_column)
         if all(one is None for one in places):
             return Edit(None, None, self.text)
@@ -40,28 +40,28 @@ class BufferEdit(Params):
 
 
 class BuffersParams(ProjectParams):
-    """What became of which file in the editor."""
+    """What happened to a file in the editor."""
 
     action: Literal["open", "change", "close", "list"] = Field(
-        description="open: take a file's text. change: edit it. close: the disk counts again. list: all that are open."
+        description="open: use this text for a file. change: edit it. close: use the disk again. list: all open files."
     )
     path: PathText = Field("", description=PATH)
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     text: FileText | None = Field(None, description="With open: the whole text.")
     version: int | None = Field(
-        None, ge=-(2**53), le=2**53, description="With open and change: the editor's number of the text as it is then."
+        None, ge=-(2**53), le=2**53, description="With open and change: the editor's version of the resulting text."
     )
     base_version: int | None = Field(
-        None, ge=-(2**53), le=2**53, description="With change: the number before; by default one less than `version`."
+        None, ge=-(2**53), le=2**53, description="With change: the version before; default: one less than `version`."
     )
     changes: list[BufferEdit] = Field(
-        default=[], max_length=MOST_EDITS, description="With change: edits, each in the text that the one before left."
+        default=[], max_length=MOST_EDITS, description="With change: edits, each to the result of the previous one."
     )
     position_encoding: Encoding = "utf-32"
 
 
 class BufferShown(FilePlace):
-    """A file that is open: the text's version, lines and bytes; `behind`: an edit was refused, open it again."""
+    """An open file: its version, lines and bytes; `behind`: an edit was refused, open the file again."""
 
     version: int
     lines: int
@@ -70,7 +70,7 @@ class BufferShown(FilePlace):
 
 
 class BuffersResult(TypedDict):
-    """The file that was opened or changed, or with list all that are open, by absolute path."""
+    """The opened or changed file, or with list all open files, by absolute path."""
 
     results: list[BufferShown]
 
@@ -83,10 +83,10 @@ def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
 
 @handler("buffers", title="Unsaved text", command="buffers action path", toolset="editors", render=render_buffers)
 async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult:
-    """Tell how files are in an editor: every answer to this connection is as if they were saved, others see the disk.
+    """Set unsaved text of files: answers to this connection are as if it were saved, other connections see the disk.
 
-    The texts are kept in memory, and gone with the connection. What reads or writes files themselves (fs_*, write_code,
-    changes) is about the disk, and ignore rules hold from their save on.
+    The texts are kept in memory until the connection ends. Methods on the files themselves (fs_*, write_code, changes)
+    use the disk, and ignore rules apply once saved.
     """
     if call.session.wire == "http":
         raise Unavailable(
@@ -95,7 +95,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
             suggestion="use a Unix socket, TCP or stdio",
         )
     opened = buffers_of(call)
-    async with opened.lock:  # held in the order in which calls came
+    async with opened.lock:  # calls take the lock in the order in which they came
         if params.action == "list":
             return {"results": [_describe(buffer) for buffer in opened.all()]}
         path = path_from_json(params.path, params.path_bytes)
@@ -113,7 +113,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
                 raise InvalidParams("text: needed to open a file", field="text")
             return {"results": [_describe(opened.open(name, found, params.text, params.version))]}
         edits = [change.build() for change in params.changes]
-        # Most editors count by one; a gap would mean an edit that did not arrive.
+        # Most editors count by one; a gap would mean a lost edit.
         base = params.version - 1 if params.base_version is None else params.base_version
         return {"results": [_describe(opened.change(found, edits, params.version, base, params.position_encoding))]}
 

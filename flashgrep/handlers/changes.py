@@ -1,4 +1,4 @@
-"""The `changes` method: what differs between the work tree and a revision, or two, and whom that concerns."""
+"""The `changes` method: what differs between the work tree and a revision, or two revisions, and who is affected."""
 
 import time
 from bisect import bisect_right
@@ -38,24 +38,24 @@ from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
 CALLERS = 5
-"""Callers shown of one symbol."""
+"""Most callers shown for one symbol."""
 CALLABLE = frozenset({"function", "method", "constructor", "class", "struct", "macro", "type", "interface", "trait"})
 
 
 class ChangesParams(Params):
-    """What to compare, and how much to tell of it."""
+    """What to compare, and how much to show."""
 
     rev: RevisionText = Field(
         "HEAD",
         description="Compare the work tree with this revision (:index: what is not staged), or two: main..HEAD, "
-        "main...HEAD (since they parted), HEAD..:index (what is staged).",
+        "main...HEAD (since they diverged), HEAD..:index (what is staged).",
     )
-    lines: bool = Field(default=False, description="Send the changed lines too, as a diff without context.")
-    callers: bool = Field(default=False, description="Say who calls the functions and types that are changed.")
+    lines: bool = Field(default=False, description="Include the changed lines, as a diff without context.")
+    callers: bool = Field(default=False, description="List the callers of changed functions and types.")
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most files to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most files to return.")
     cursor: Cursor = None
     max_tokens: MaxTokens = 4_000
     deadline_ms: Deadline = 20_000
@@ -81,7 +81,7 @@ class CallerShown(FilePlace):
 
 
 class SymbolShown(TypedDict):
-    """A definition that is touched: `change` is added, modified or deleted; lines are of before if it is deleted."""
+    """A touched definition: `change` is added, modified or deleted; a deleted one has its former lines."""
 
     symbol_name: str
     kind: str
@@ -95,7 +95,7 @@ class SymbolShown(TypedDict):
 class FileShown(FilePlace):
     """A file that differs: `status` is added, deleted, modified, renamed or untracked.
 
-    `note`: why no lines are told; `left_out`: hunks and symbols that did not fit.
+    `note`: why no lines are given; `left_out`: hunks and symbols that did not fit.
     """
 
     status: str
@@ -109,7 +109,7 @@ class FileShown(FilePlace):
 
 
 class ChangesResult(TypedDict):
-    """Files that differ, by path, and how many there are in all."""
+    """Files that differ, by path, and their total."""
 
     rev: str
     results: list[FileShown]
@@ -119,7 +119,7 @@ class ChangesResult(TypedDict):
 
 
 def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
-    """Yield each file with its lines added and removed; set in below it the definitions touched, then the hunks."""
+    """Yield each file with its lines added and removed; indented below it the definitions touched, then the hunks."""
     for file in result["results"]:
         counts = f" +{file['added']} -{file['removed']}" if file["hunks"] else ""
         moved = f" from {style.text(file['old_path'])}" if "old_path" in file else ""
@@ -154,7 +154,7 @@ def _range(start: int, lines: int) -> str:
 
 @handler("changes", title="Show changes", command="changes rev", toolset="research", render=render_changes)
 async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult:
-    """Show what was changed: files, hunks and the definitions they touch, and on request who calls these.
+    """Show what changed: files, hunks and the definitions they touch, and on request their callers.
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
@@ -174,7 +174,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             complete = False
             for file in files[start : start + params.limit]:
                 change = describe_change(old, new, file)
-                # The first file is shown whatever it takes, as far as there is room: a page without any never ends.
+                # The first file is always shown, cut to the budget: an empty page would never end.
                 item = _format_change(change, params, room=None if shown else room)
                 room -= measure_file(item)
                 if room < 0 and shown:
@@ -209,7 +209,7 @@ HANDLERS: tuple[Handler, ...] = (changes,)
 
 
 def _format_change(change: FileChange, params: ChangesParams, room: int | None) -> FileShown:
-    """Return a file as an answer has it; ``room``: characters for its hunks and symbols, where they are cut."""
+    """Return a file in the form of an answer; ``room``: characters for its hunks and symbols before they are cut."""
     file, hunks, symbols = change.file, list[HunkShown](), list[SymbolShown]()
     for symbol in change.symbols:
         symbols.append({
@@ -256,7 +256,7 @@ def measure_file(item: FileShown) -> int:
 
 
 def _add_callers(item: FileShown, symbols: list[ChangedSymbol], new: State, deadline: float) -> int:
-    """Say of each symbol who calls it by its name; return how many characters that takes."""
+    """Add to each symbol its callers by name; return how many characters that takes."""
     size = 0
     source = SnapshotSource(new.snapshot)
     for shown, symbol in zip(item["symbols"], symbols, strict=False):

@@ -1,4 +1,4 @@
-"""Search over the collections a connection is bound to: by meaning, by text, by what is known of a piece of code."""
+"""Search the collections a connection is bound to: by meaning, by text, by attributes of code."""
 
 import re
 import time
@@ -30,22 +30,22 @@ NAMES = Dialect(free_star=True, characters=True)
 
 
 class Payload(Params):
-    """Filters; what is not given is not filtered. A list means any of its items."""
+    """Filters; a list means any of its items."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    language: AnyOf | None = Field(None, description="Languages, as typescript.")
+    language: AnyOf | None = Field(None, description="Languages, e.g. typescript.")
     repository: AnyOf | None = Field(None, description="Collections, by name.")
     filePath: AnyOf | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
-    kind: AnyOf | None = Field(None, description="Kinds, as function, class or section.")
-    name: AnyOf | None = Field(None, description="Names of symbols, or globs of them, as get_*.")
+    kind: AnyOf | None = Field(None, description="Kinds, e.g. function, class or section.")
+    name: AnyOf | None = Field(None, description="Names of symbols, or globs, e.g. get_*.")
     exported: bool | None = Field(None, description="Whether other files can use it.")
     startLine: LineNumber | None = Field(None, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
     endLine: LineNumber | None = Field(None, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
 
 
 class SnippetPayload(TypedDict):
-    """A snippet of code and what is known of it."""
+    """A snippet of code and its attributes."""
 
     content: str
     filePath: str
@@ -59,7 +59,7 @@ class SnippetPayload(TypedDict):
 
 
 class Snippet(TypedDict):
-    """A result: how good it is, 0 to 1, and the snippet."""
+    """A result: its score, 0 to 1, and the snippet."""
 
     score: float
     payload: SnippetPayload
@@ -116,14 +116,14 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
 
 @handler("search_code_fulltext", title="Full-text search", toolset="collections")
 async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) -> SnippetsResult:
-    """Search the connection's collections for code that has a text, exactly; then for code that has parts of it."""
+    """Search the connection's collections for code that contains a text exactly, then for code with parts of it."""
     workspaces = await _open_collections(call, params.payload)
     gathering = Gathering()
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
     by_words = MeaningQuestion(text=params.textQuery, limit=params.top_k, semantic_weight=0.0, keep=keep, wanted=wanted)
-    # What has the whole text comes first; only where that leaves room, code with some of its words follows.
+    # Code with the whole text comes first; if there is room, code with some of its words follows.
     for workspace in workspaces:
         exact = await workspace.in_thread(
             lambda snapshot: find_containing(snapshot, params.textQuery, params.top_k, keep, wanted)
@@ -139,7 +139,7 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
 
 @handler("search_code_by_payload", title="Search by metadata", toolset="collections")
 async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -> SnippetsResult:
-    """Return code of the connection's collections by its file, language, kind, name or lines, in their order."""
+    """Return code from the connection's collections by file, language, kind, name or lines, in path order."""
     workspaces = await _open_collections(call, params.payload)
     gathering = Gathering()
     gathering.ranked_by = "path"
@@ -156,7 +156,7 @@ HANDLERS: tuple[Handler, ...] = (search_code_semantic, search_code_fulltext, sea
 
 
 class Gathering:
-    """Snippets of several collections, put together."""
+    """Merges snippets of several collections."""
 
     def __init__(self) -> None:
         self.started = time.perf_counter()
@@ -176,12 +176,12 @@ class Gathering:
         return answer.results
 
     def take(self, workspace: Workspace, pieces: list[FoundChunk]) -> None:
-        """Take in what one collection has."""
+        """Add one collection's snippets."""
         self._collections.append(workspace.name)
         self._pieces.extend((piece, workspace.name) for piece in pieces)
 
     def result(self, call: Call[Catalogue], top_k: int) -> SnippetsResult:
-        """Return all, best first; of pieces with the same text only the first."""
+        """Return all, best first; of chunks with the same text only the first."""
         distinct: dict[str, Snippet] = {}
         for piece, name in sorted(self._pieces, key=lambda item: -item[0].score):
             snippet: Snippet = {
@@ -198,7 +198,7 @@ class Gathering:
                     "exported": is_exported(piece),
                 },
             }
-            # The same file in two collections, as a fork or a vendored copy, is one answer: the better one.
+            # The same file in two collections, such as a fork or a vendored copy, is one answer: the better one.
             distinct.setdefault(piece.text, snippet)
         snippets = list(distinct.values())[:top_k]
         budget = Budget(call.host.settings.query.max_tokens)
@@ -212,7 +212,7 @@ class Gathering:
 
 
 async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> list[Workspace]:
-    """Return the connection's collections, fresh and indexed, as far as the filters let them in.
+    """Return the connection's collections that pass the filters, fresh and indexed.
 
     Raises:
         CollectionRequired: it is bound to none.
@@ -245,7 +245,7 @@ def make_payload_path_filter(payload: Payload | None) -> PathFilter | None:
     if payload is None or (payload.filePath is None and payload.language is None):
         return None
     globs = []
-    for glob in as_list(payload.filePath):  # meant from the root on; a folder stands for all that lies in it
+    for glob in as_list(payload.filePath):  # relative to the root; a folder means everything below it
         below = glob.removeprefix("./").lstrip("/")
         globs.append(f"/{below}**" if below.endswith("/") else f"/{below}" if glob.startswith("/") else below)
     return PathFilter(globs, [], languages=as_list(payload.language))
@@ -256,7 +256,7 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
     if payload is None:
         return None
     kinds = set(as_list(payload.kind))
-    # In RE2's form; of a glob's characters only ``*`` and ``?`` mean more than themselves here.
+    # In RE2 syntax; of a glob's characters only ``*`` and ``?`` are special here.
     escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
     names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
     is_named = matcher(names) if payload.name else None
@@ -264,7 +264,7 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
 
     def wanted(piece: FoundChunk) -> bool:
         chunk = piece.chunk
-        # By its whole name, its last part, or what else the chunk defines: callers know one of them.
+        # By its full name, its last part, or anything else the chunk defines: callers know one of them.
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (
             (not kinds or chunk.kind in kinds)

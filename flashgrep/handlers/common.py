@@ -40,12 +40,12 @@ from flashgrep.workspace import CurrentView, RevisionView, UnsavedView, View, Wo
 
 CHARS_PER_TOKEN: Final = 4
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
-"""What makes a path a pattern; folders of web frameworks are called ``[id]``."""
+"""Characters that make a path a pattern; web frameworks name folders ``[id]``."""
 COUNT_UP_TO = 20_000
-"""Files that a filter is tried on just to say how many it lets through (about 1 ms)."""
-BARE = "a bare repository has no work tree; query, get_symbol, read_code and those that list files answer about HEAD"
+"""Most files a filter is tried on to count how many it selects (about 1 ms)."""
+BARE = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
 MOST_TOLD: Final = 10
-"""Files that a detail names."""
+"""Most files named in a detail."""
 UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
@@ -57,26 +57,24 @@ StateT = TypeVar("StateT")
 # Parameters that several methods take. Each method says their defaults.
 
 ProjectName: TypeAlias = Annotated[
-    PathText | None, Field(description="Project, by name or root; the connection's own by default.")
+    PathText | None, Field(description="Project, by name or root; default: the connection's own.")
 ]
 ProjectNames: TypeAlias = Annotated[
     Annotated[list[PathText], Field(max_length=MOST_PROJECTS, min_length=1)] | Literal["*"] | None,
-    Field(description="Several projects at once, by name or root, or `*`: all that are known; instead of `project`."),
+    Field(description="Several projects at once, by name or root, or `*` for all known ones; instead of `project`."),
 ]
 Include: TypeAlias = Annotated[
-    Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, as src/**/*.py.")
+    Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, e.g. src/**/*.py.")
 ]
-Exclude: TypeAlias = Annotated[Globs, Field(description="No files that match one of these globs.")]
-Below: TypeAlias = Annotated[
-    PathText | None, Field(description="Only this file, or what lies below this folder; globs may start there.")
-]
+Exclude: TypeAlias = Annotated[Globs, Field(description="Exclude files that match one of these globs.")]
+Below: TypeAlias = Annotated[PathText | None, Field(description="Only this file or folder; globs may start there.")]
 InLanguages: TypeAlias = Annotated[
-    Languages, Usage(short="-t", rare=True), Field(description="Only files of these languages, as py or rust.")
+    Languages, Usage(short="-t", rare=True), Field(description="Only files of these languages, e.g. py or rust.")
 ]
 Cursor: TypeAlias = Annotated[
     CursorText | None,
     Usage(short="-c"),
-    Field(description="`next` of the answer before, to go on behind it."),
+    Field(description="`next` of the previous answer, to continue after it."),
 ]
 _TOKENS: Final = Field(ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
 MaxTokens: TypeAlias = Annotated[int, RARE, _TOKENS]
@@ -85,14 +83,14 @@ MaxTokensIfSet: TypeAlias = Annotated[int | None, RARE, _TOKENS]
 Deadline: TypeAlias = Annotated[
     int,
     RARE,
-    Field(ge=1, le=600_000, description="After so long, what was found so far is sent."),
+    Field(ge=1, le=600_000, description="After this time, what was found so far is sent."),
 ]
-Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Take in all that was saved before this call.")]
+Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Include everything saved before this call.")]
 
 
 Rev: TypeAlias = Annotated[
     RevisionText | None,
-    Field(description="Revision, as main, HEAD~3 or :index; a..b: what differs in b."),
+    Field(description="Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."),
 ]
 Encoding: TypeAlias = Annotated[
     PositionEncoding,
@@ -108,7 +106,7 @@ class ProjectParams(Params):
 
 
 class FilePlace(TypedDict):
-    """A file; its name also in base64 if it is not UTF-8; `project` where several were asked."""
+    """A file; its name also in base64 if it is not UTF-8; `project` if several were asked."""
 
     project: NotRequired[str]
     file_path: str
@@ -128,7 +126,7 @@ class Asks(Protocol):
 
 
 async def open_view(call: Call[Catalogue], params: Asks) -> View:
-    """Return what a question is about: the project as it is, or in the revision that is named.
+    """Return what a question is about: the project as it is, or the named revision.
 
     Raises:
         NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
@@ -144,9 +142,9 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
 
 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
-    """Return a project as it is now: where the client has files of it open in an editor, as they are there."""
+    """Return a project as it is now, with the client's unsaved text for files open in its editor."""
     buffers = buffers_of(call)
-    # Without an editor, as nearly always, no lock is taken; locked means that an earlier call is opening a file just
+    # Nearly always there is no editor, and no lock is taken; locked means that an earlier call is just opening a file
     # now.
     if not buffers and not buffers.lock.locked():
         return workspace
@@ -161,7 +159,7 @@ async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentVi
 def buffers_of(call: Call[Catalogue]) -> Buffers:
     """Return the files that a connection's client has open."""
     buffers: Buffers | None = call.session.notes.get("buffers")
-    if buffers is None:  # not setdefault: every question comes here, and Buffers has a lock
+    if buffers is None:  # not setdefault: every question comes here, and creating Buffers creates a lock
         buffers = call.session.notes["buffers"] = Buffers(call.host.buffers)
     return buffers
 
@@ -180,19 +178,19 @@ async def make_path_filter(
     ``without``: folders whose files are not wanted, whatever the globs say.
 
     Raises:
-        InvalidParams: a bad glob, or a language nobody knows.
+        InvalidParams: a bad glob, or an unknown language.
         NotFound: nothing is at ``below``.
-        Forbidden: it lies outside the project.
+        Forbidden: it is outside the project.
 
     """
     include, exclude = make_relative(workspace, include), make_relative(workspace, exclude)
     try:
         under = await resolve_path(workspace, below) if below else b""
     except NotFound:
-        # With globs alongside it, or without anything of a pattern in it, the path was meant as a path.
+        # Together with globs, or without pattern characters, the path was meant as a path.
         if include or below is None or _PATTERN.search(below) is None:
             raise
-        under, include = b"", make_relative(workspace, [below])  # a pattern in the place of a folder
+        under, include = b"", make_relative(workspace, [below])  # a pattern in place of a folder
     if not (under or include or exclude or languages or without):
         return None
     make = partial(PathFilter, include, exclude, languages=languages, without=without, under=under)
@@ -200,23 +198,23 @@ async def make_path_filter(
 
 
 def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[str]:
-    """Return globs with those that begin with the project's own folder, or one below it, as seen from that."""
+    """Return globs; those that begin with the project's own folder, or one below it, are made relative to it."""
     root = project_of(view).root if not isinstance(view, RevisionView) else b""
     base = path_to_text(root + b"/" + under if under else root) + "/"
     return [f"/{glob.removeprefix(base)}" if root and glob.startswith(base) else glob for glob in globs]
 
 
 async def resolve_path(view: View, path: str) -> bytes:
-    """Return a file or folder that a caller names, relative to the root; absolute paths inside it are taken too.
+    """Return a file or folder named by a caller, relative to the root; absolute paths inside it are accepted.
 
     Raises:
-        NotFound: nothing is there; the error has ``near`` ones.
-        Forbidden: it lies outside the project.
+        NotFound: it does not exist; the error has ``near`` paths.
+        Forbidden: it is outside the project.
 
     """
     if isinstance(view, RevisionView):
         found = view.relative(path_from_json(path))
-        # A revision has no folders of its own: one is there if a file lies below it.
+        # A revision stores no folders: a folder exists if a file is below it.
         if view.paths(PathFilter((), (), under=found)):
             return found
         missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
@@ -226,14 +224,14 @@ async def resolve_path(view: View, path: str) -> bytes:
             return await run_sync(place_of, project.root, path, project.options.private)
         except NotFound as error:
             missing = error
-        # A new file that was never saved: it is in the editor alone.
+        # A new file, never saved: only the editor has it.
         if isinstance(view, UnsavedView) and view.has(path):
             return view.locate(path_from_json(path))
     raise await tell_near(view, missing, path)
 
 
 async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
-    """Return the error with the paths that are nearest to the one that is missing."""
+    """Return the error with the paths nearest to the missing one."""
     await view.refresh()
     near = await view.in_turn(lambda: search_near(path, view.paths()))
     if near:
@@ -245,21 +243,21 @@ async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
 LONGEST_NUMBER: Final = 20
 """Characters of a number of 64 bits."""
 DIGEST_BYTES: Final = 6
-"""They guard against mistakes, and make eight characters."""
+"""Enough to guard against mistakes; eight characters."""
 
 # A cursor carries its whole state: which question it belongs to, and where its answer continues.
 
 PAGE_FIELDS: Final = {
     "cursor", "offset", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"
 }  # fmt: skip
-"""Parameters that say how much of an answer is wanted and how it is made; they may change from page to page."""
+"""Parameters that set how much of an answer is wanted and how it is made; they may change between pages."""
 
 
 def encode_cursor(params: Params, *state: Any) -> str:
     """Return a cursor of a question: a digest of it, then the state, as ``Xk3F9a,$literal,0,$src/a.py,12,~``.
 
-    A model has to write it again, and words take a third of the tokens of base64. A text begins with ``$``, a list (as
-    JSON) with ``*``, ``~`` is None; what a comma could be taken for is escaped as in addresses.
+    A model has to repeat it, and words take a third of the tokens of base64. A text begins with ``$``, a list (as JSON)
+    with ``*``, ``~`` is None; commas are percent-encoded.
     """
     parts = [_digest(params)]
     for value in state:
@@ -279,7 +277,7 @@ def decode_value(text: str) -> Any:
     if text[:1] in {"$", "*"}:
         inside = unquote(text[1:], errors="strict")
         return inside if text[0] == "$" else orjson.loads(inside)
-    # int() takes time by the square of the digits, and a cursor comes from outside.
+    # int() is quadratic in the digits, and a cursor comes from outside.
     if len(text) > LONGEST_NUMBER:
         raise ValueError(text)
     return int(text)
@@ -310,13 +308,13 @@ def _digest(params: Params) -> str:
 
 
 class Budget:
-    """The characters that are left of an answer's size."""
+    """The characters left in an answer's budget."""
 
     def __init__(self, tokens: int) -> None:
         self.chars = tokens * CHARS_PER_TOKEN
 
     def fit(self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1) -> list[ItemT]:
-        """Return the first items that fit, ``least`` of them in any case: a page without any would never end."""
+        """Return the first items that fit, at least ``least``: an empty page would never end."""
         kept: list[ItemT] = []
         for item in items:
             self.chars -= size(item)
@@ -327,12 +325,12 @@ class Budget:
 
 
 class Coverage(TypedDict):
-    """What an answer covered: never an empty list that hides a time-out.
+    """What an answer covered, so that an empty list never hides a timeout.
 
     `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
     listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: this many files
-    count as they are in the client's editor, where that differs from the disk. `projects`: where several were asked,
-    those that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
+    count as they are in the client's editor, where that differs from the disk. `projects`: if several were asked, those
+    that answered, each with its root; numbers are sums then, and `detail` names those that are incomplete.
     """
 
     complete: bool
@@ -356,7 +354,7 @@ def coverage_of(
         return _coverage_of_revision(workspace, stats, started, keep)
     view, workspace = workspace, project_of(workspace)
     tree, since = workspace.tree, workspace.tree.listed_since
-    # Complete is only what was asked of files that a listing vouches for, one that had ended before.
+    # Only an answer over a finished listing is complete.
     is_listed = fresh or (since is not None and since <= started)
     searched = stats.files_read
     if stats.complete and since is not None:
@@ -364,7 +362,7 @@ def coverage_of(
             searched = tree.count() - sum(stats.skipped.values())
             searched += len(view.find_new()) if isinstance(view, UnsavedView) else 0
         elif len(tree.table) <= COUNT_UP_TO:
-            # Above it the number of files that were read stands, and the coverage's text says so.
+            # Beyond it the number of files read is reported, and the coverage's text says so.
             searched = len(view.paths(keep)) - sum(stats.skipped.values())
     coverage: Coverage = {
         "complete": stats.complete and is_listed,
@@ -385,7 +383,7 @@ def coverage_of(
         workspace.freshness.link_problem,
         workspace.progress.detail,
         f"more files than ignore rules leave: {unused}" if unused else "",
-        f"an edit was refused, so the text counts as before it; open again: {behind}" if behind else "",
+        f"an edit was refused, so the text before it is used; open again: {behind}" if behind else "",
     )
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
@@ -408,7 +406,7 @@ def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float
         "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
         "files_skipped": stats.skipped,
         "stage": "ready",
-        # A commit never changes, so it has no generations.
+        # A commit never changes, so it has no generation.
         "generation": 0,
         "took_ms": milliseconds_since(started),
         "revision": view.revision.commit.decode("ascii"),

@@ -1,4 +1,4 @@
-"""Writing: write_code and batch_write_code change lines of files, or make them."""
+"""Writing: write_code and batch_write_code change lines of files, or create files."""
 
 import json
 import secrets
@@ -41,15 +41,15 @@ from flashgrep.registry import (
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
-"""The engine's own bound is a setting of it and lower, and its error names it."""
+"""The engine has a lower limit of its own, a setting, and its error names that."""
 NOTHING_WRITTEN = "dry run: nothing is written"
 
 
 class PreconditionParams(Params):
-    """What the caller expects of the file; all of it must hold."""
+    """What the caller expects of the file; all must hold."""
 
     expected_file_hash: NameText | None = Field(
-        None, description="The file's hash as a read tells it: 8 digits or more of its SHA-256."
+        None, description="The file's hash from a read: 8 or more digits of its SHA-256."
     )
     expected_start_line_text: Annotated[FileText | None, RARE] = Field(
         None, description="Text of start_line, without its line end."
@@ -57,10 +57,10 @@ class PreconditionParams(Params):
     expected_end_line_text: Annotated[FileText | None, RARE] = Field(
         None, description="Text of end_line, without its line end."
     )
-    expected_absent: bool | None = Field(None, description="true: the file must not exist, and is made.")
+    expected_absent: bool | None = Field(None, description="true: the file must not exist, and is created.")
 
     def build(self) -> Precondition:
-        """Return this as the engine takes it."""
+        """Return this in the engine's form."""
         return Precondition(
             self.expected_file_hash,
             self.expected_start_line_text,
@@ -70,34 +70,34 @@ class PreconditionParams(Params):
 
 
 class EditParams(TargetParams):
-    """One change of one file: lines by number, or a text by itself."""
+    """One change of one file: lines by number, or a text to replace."""
 
     start_line: LineNumber | None = Field(None, description="First line to replace, from 1.")
     end_line: Count | None = Field(
-        None, description="Last line to replace, included; start_line - 1 inserts before start_line."
+        None, description="Last line to replace, inclusive; start_line - 1 inserts before start_line."
     )
     replacement: FileText | None = Field(
-        None, description="New lines; empty deletes. They get the file's line ends and encoding. Alone: a new file."
+        None, description="New lines, in the file's line ends and encoding; empty deletes. Alone: a new file."
     )
     old_text: FileText | None = Field(
         None, min_length=1, description="Instead of lines: text that occurs exactly once."
     )
     new_text: FileText | None = Field(None, description="What old_text becomes.")
-    replace_all: bool = Field(False, description="Replace old_text wherever it occurs.")
+    replace_all: bool = Field(False, description="Replace every occurrence of old_text.")
     precondition: PreconditionParams = Field(
-        default_factory=PreconditionParams, description="What the caller believes of the file."
+        default_factory=PreconditionParams, description="What the file is expected to be."
     )
 
     def request(self, shared: str = "", *, dry_run: bool = False) -> WriteRequest:
-        """Return this as the engine takes it, or raise InvalidParams when it is not one change."""
+        """Return this in the engine's form, or raise InvalidParams if it is not one change."""
         expected = self.precondition.build()
-        if self.makes_file:  # never over a file that is there
+        if self.makes_file:  # never over an existing file
             expected = replace(expected, absent=True)
         return WriteRequest(self.target(shared), self._edit(), expected, dry_run)
 
     @property
     def makes_file(self) -> bool:
-        """Whether this is the whole text of a new file: there are no lines it could replace."""
+        """Whether this is the whole text of a new file: it names nothing to replace."""
         return self.replacement is not None and self.old_text is None and self.start_line is self.end_line is None
 
     def _edit(self) -> Edit:
@@ -126,13 +126,13 @@ class WriteCodeParams(EditParams, ProjectParams):
     """Parameters of write_code."""
 
     continuation_id: Annotated[NameText | None, RARE] = Field(
-        None, description="Name of a write sent in chunks; made up when left out."
+        None, description="Name of a write sent in chunks; generated if left out."
     )
-    chunk_index: Annotated[Count | None, RARE] = Field(None, description="Which chunk of replacement this is, from 0.")
+    chunk_index: Annotated[Count | None, RARE] = Field(None, description="Index of this chunk of replacement, from 0.")
     is_final_chunk: Annotated[bool | None, RARE] = Field(
-        None, description="true with the last chunk, which carries the write out."
+        None, description="true for the last chunk, which performs the write."
     )
-    dry_run: bool = Field(False, description="Change nothing, and return what would change as a unified diff.")
+    dry_run: bool = Field(False, description="Change nothing; return a unified diff of what would change.")
 
     def chunk(self) -> Chunk | None:
         """Return which chunk this is, or None for a write in one call."""
@@ -145,7 +145,7 @@ class WriteCodeParams(EditParams, ProjectParams):
 
 
 def render_write(result: WriteResult, style: Style) -> Iterator[str]:
-    """Yield what was written and the file's new hash, or in a dry run the difference."""
+    """Yield what was written and the file's new hash, or in a dry run the diff."""
     if result.get("dry_run"):
         yield from _render_diff(result.get("diff", ""), style, is_cut=result.get("diff_truncated", False))
         return
@@ -164,9 +164,9 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
 
 
 def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
-    """Yield what became of each operation, with its file's new hash; in a dry run the difference.
+    """Yield the outcome of each operation, with its file's new hash; in a dry run the diff.
 
-    Of one edit of several files it is how many places were changed, as the caller has named the files.
+    For one edit of several files, only the number of places changed: the caller named the files.
     """
     done = [one for one in result["results"] if one["status"] == "applied" and not (one["message"] or one.get("data"))]
     if len(done) > 1:  # the caller has named their files
@@ -205,7 +205,7 @@ def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
     render=render_write,
 )
 async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
-    """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
+    """Replace lines of a file, or a text that occurs once, without touching anything else; or create a file.
 
     Use batch_write_code for several places. Line ends, encoding and mode stay as they were.
     """
@@ -218,8 +218,7 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     else:
         result, path = await to_the_end(partial(stage_chunk, project.editor, request, chunk))
     if path is not None and not params.dry_run:
-        # Before the answer goes out: the caller's next question must see the new text, whether or not its event has
-        # come.
+        # Before the answer is sent: the caller's next question must see the new text even before its watch event.
         project.mark_changed([path])
     return result
 
@@ -229,11 +228,11 @@ class OperationParams(EditParams):
 
     model_config = ConfigDict(json_schema_extra={"like": "write_code"})
     id: Annotated[NameText | None, RARE] = Field(
-        None, min_length=1, description="The caller's name for this operation, unique in the batch; else its number."
+        None, min_length=1, description="The caller's name for this operation, unique in the batch; default: number."
     )
     path: PathText = Field("", description=PATH)
     paths: list[PathText] = Field(
-        default=[], max_length=MOST_OPERATIONS, description="Instead of path: several files, each changed in this way."
+        default=[], max_length=MOST_OPERATIONS, description="Instead of path: several files, all changed the same way."
     )
 
     def build(self, name: str, shared: str) -> Iterator[Operation]:
@@ -251,31 +250,31 @@ class OperationParams(EditParams):
 class BatchWriteCodeParams(ProjectParams):
     """Parameters of batch_write_code."""
 
-    path: Annotated[PathText, RARE] = Field("", description="File of the operations that name none.")
+    path: Annotated[PathText, RARE] = Field("", description="File of operations that name none.")
 
     operations: list[OperationParams] = Field(
         min_length=1,
         max_length=MOST_OPERATIONS,
-        description="The edits: an id of yours, and arguments of write_code; `paths`: one edit of several files.",
+        description="The edits: an optional id, and arguments of write_code; `paths`: one edit of several files.",
     )
     mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
-        "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."
+        "atomic", description="atomic: all or none; best_effort: every valid edit, the others are reported."
     )
     dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
 
 
 @handler("batch_write_code", title="Write code in several places", safety="destructive", render=render_batch)
 async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
-    """Carry out several edits of one or more files, all or none of them, each checked before anything is written.
+    """Apply several edits to one or more files, all or none, each checked before anything is written.
 
-    Line numbers are those of the files as they are now.
+    Line numbers refer to the files as they are now.
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
     edits = enumerate(params.operations, 1)
     every = chain.from_iterable(each.build(each.id or str(at), params.path) for at, each in edits)
-    # `paths` multiplies operations: 1,000 of 1,000 files each would be a million before the engine could refuse them.
-    operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many is refused
+    # `paths` multiplies operations: 1,000 with 1,000 files each would be a million before the engine could refuse.
+    operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many, which the engine refuses
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)
     project.mark_changed(paths)
@@ -286,14 +285,14 @@ HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)
 
 
 async def to_the_end(run: Callable[[], ResultT]) -> ResultT:
-    """Run in a thread, even if the call is cancelled meanwhile: what was written must still be marked as changed."""
+    """Run in a thread to completion, even if the call is cancelled: what was written must be marked as changed."""
     with CancelScope(shield=True):
         result = await run_sync(run)
     return result  # noqa: RET504 - returned inside, mypy misses a return: a scope may swallow what is raised
 
 
 def check_may_write(call: Call[Any], project: Project) -> None:
-    """Refuse writing where the project or the connection may not."""
+    """Refuse to write if the project or the connection is read-only."""
     if project.read_only:
         raise Forbidden("the project is read-only", reason="read_only")
     if call.session.may_write:

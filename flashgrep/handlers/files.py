@@ -22,19 +22,19 @@ from flashgrep.registry import RARE, Call, Count, FileText, Handler, NameText, P
 
 ResultT = TypeVar("ResultT")
 RunP = ParamSpec("RunP")
-DRY_RUN = "Change nothing, and return what would be done."
+DRY_RUN = "Change nothing; return what would be done."
 OVERWRITE = "Replace what is there."
-PARENTS = "Make missing folders on the way."
+PARENTS = "Create missing parent folders."
 
 
 class FsParams(ProjectParams):
-    """What every method on one path takes."""
+    """Parameters of every method on one path."""
 
     path: PathText = Field("", description=PATH)
     path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
 
     def target(self) -> bytes:
-        """Return the path meant."""
+        """Return the path."""
         return path_from_json(self.path, self.path_bytes)
 
 
@@ -50,7 +50,7 @@ class FsCreateParams(FsParams):
 class FsWriteParams(FsParams):
     """Parameters of fs_write."""
 
-    content: FileText = Field(description="The whole new content, or with append what is added; line ends as given.")
+    content: FileText = Field(description="The whole new content, or with append the text to add; line ends as given.")
     append: bool = Field(False, description="Add to the end.")
     parents: bool = Field(False, description=PARENTS)
     overwrite: bool = Field(True, description=OVERWRITE)
@@ -61,17 +61,17 @@ class FsListParams(FsParams):
     """Parameters of fs_list."""
 
     path: PathText = Field(".", description=PATH)
-    include_hidden: bool = Field(False, description="Names that begin with a dot, too.")
-    sort_by: NameText = Field("path", description="path, name, modified or size; equal ones by path.")
+    include_hidden: bool = Field(False, description="Include hidden names.")
+    sort_by: NameText = Field("path", description="path, name, modified or size; ties by path.")
     sort_order: Annotated[NameText, RARE] = Field("asc", description="asc or desc.")
-    offset: Annotated[Count, RARE] = Field(0, description="Entries to leave out at the start.")
+    offset: Annotated[Count, RARE] = Field(0, description="Entries to skip.")
     limit: Annotated[Count | None, Usage(short="-l")] = Field(
-        None, ge=1, description="Most entries; 10,000 at most, and by default."
+        None, ge=1, description="Most entries; default and maximum: 10,000."
     )
 
 
 class FsPairParams(ProjectParams):
-    """What every method on two paths takes."""
+    """Parameters of every method on two paths."""
 
     src: PathText = Field(description=PATH)
     dst: PathText = Field(description=PATH)
@@ -79,26 +79,26 @@ class FsPairParams(ProjectParams):
     dry_run: bool = Field(False, description=DRY_RUN)
 
     def ends(self) -> tuple[bytes, bytes]:
-        """Return both paths meant."""
+        """Return both paths."""
         return path_from_json(self.src), path_from_json(self.dst)
 
 
 class FsCopyParams(FsPairParams):
     """Parameters of fs_copy."""
 
-    recursive: Annotated[bool, RARE] = Field(False, description="Copy a folder with all that is in it.")
+    recursive: Annotated[bool, RARE] = Field(False, description="Copy a folder with its contents.")
 
 
 class FsRemoveParams(FsParams):
     """Parameters of fs_remove."""
 
-    recursive: Annotated[bool, RARE] = Field(False, description="Remove a folder with all that is in it.")
-    force: bool = Field(False, description="A missing path is no error.")
+    recursive: Annotated[bool, RARE] = Field(False, description="Remove a folder with its contents.")
+    force: bool = Field(False, description="A missing path is not an error.")
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
 class FsEntryResult(TypedDict):
-    """What is there, or in a dry run would be."""
+    """The entry as it is, or in a dry run would be."""
 
     ok: bool
     operation: str
@@ -108,9 +108,9 @@ class FsEntryResult(TypedDict):
 
 
 class FsReadResult(TypedDict):
-    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are not text we know.
+    """A whole file: ``content`` encodes back to exactly its bytes; "latin-1" stands for bytes in no encoding we know.
 
-    ``invalid_bytes``: this many U+FFFD of the content stand for a byte (or, in UTF-16, two) that is not text.
+    ``invalid_bytes``: the number of U+FFFD in the content that stand for an invalid byte (in UTF-16, two).
     """
 
     ok: bool
@@ -125,7 +125,7 @@ class FsReadResult(TypedDict):
 
 
 class FsListResult(TypedDict):
-    """A part of a folder's entries; ``next_offset`` is null when there is no more."""
+    """Part of a folder's entries; ``next_offset`` is null at the end."""
 
     ok: bool
     operation: str
@@ -167,7 +167,7 @@ class FsRemoveResult(TypedDict):
 
 
 def render_entry(result: FsEntryResult, style: Style) -> Iterator[str]:
-    """Yield what is there, on one line."""
+    """Yield the entry on one line."""
     yield describe_entry(result["entry"], style)
     if result.get("dry_run"):
         yield style.note(NOTHING_WRITTEN)
@@ -176,7 +176,7 @@ def render_entry(result: FsEntryResult, style: Style) -> Iterator[str]:
 def describe_entry(entry: FileEntry, style: Style) -> str:
     """Return a path with its type, unless it is a file, its size, time and whether it is read-only.
 
-    A person gets the columns before the path, as ls does.
+    For a person, the columns precede the path, as in ls.
     """
     path = style.path({"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")})
     is_file = entry["file_type"] == "file"
@@ -188,7 +188,7 @@ def describe_entry(entry: FileEntry, style: Style) -> str:
 
 
 def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
-    """Yield the text as it is, for a model below a header, as read_code does."""
+    """Yield the text unchanged, for a model below a header, as read_code does."""
     text = style.text(result["content"])
     if style.is_person:
         yield text
@@ -200,7 +200,7 @@ def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
 
 
 def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
-    """Yield the entries, one a line, and how to continue."""
+    """Yield the entries, one per line, and how to continue."""
     yield from (describe_entry(entry, style) for entry in result["entries"])
     if not result["entries"] and not style.is_person:
         yield "[no entries]"
@@ -209,7 +209,7 @@ def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
 
 
 def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Style) -> Iterator[str]:
-    """Yield what became of a file or folder."""
+    """Yield what was done to a file or folder."""
     told: dict[str, Any] = {**result}
     did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[result["operation"]]
     source, target = told.get("source") or told.get("source_path"), style.path({"file_path": told["target_path"]})
@@ -233,7 +233,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     project = await _writable(call, params)
     options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
     done = await _run("fs_create", files.create, project.editor, params.target(), options, folder=params.dir)
-    # At once, not when the watcher tells: the next question of the same caller must see it.
+    # At once, not when the watcher reports it: the caller's next question must see it.
     project.mark_changed(done.paths)
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
@@ -253,7 +253,7 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
         "line_ending": detect_line_ending(found.text.text),
         "file_hash": digest(found.data),
     }
-    # One object for both where no byte is bad, so nothing has to be counted.
+    # Both are one object if no byte is invalid, so nothing has to be counted.
     if found.text.lossless is not found.text.text:
         result["invalid_bytes"] = count_lone(found.text.lossless)
     return result
@@ -279,7 +279,7 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
 
 @handler("fs_list", command="fs-list path", title="List a folder", toolset="fs", render=render_folder)
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
-    """List the entries of one folder, in a stable order; links are told as links."""
+    """List the entries of one folder in a stable order; links are reported as links."""
     project = await call.host.workspace(call, params.project)
     query = ListQuery(
         include_hidden=params.include_hidden,
@@ -294,7 +294,7 @@ async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
 
 @handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs", render=render_entry)
 async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
-    """Tell what a path is: its type, size and time of change."""
+    """Show a path's type, size and modification time."""
     project = await call.host.workspace(call, params.project)
     entry = await _run("fs_stat", stat_entry, project.editor, params.target())
     return {"ok": True, "operation": "fs_stat", "entry": entry}
@@ -302,7 +302,7 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
 
 @handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs", render=render_tree)
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
-    """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
+    """Copy a file, or with recursive a folder; the copy appears atomically."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(tree.copy, recursive=params.recursive)
@@ -319,7 +319,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
 
 @handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs", render=render_tree)
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
-    """Move a file or a folder, also under another name."""
+    """Move or rename a file or a folder."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     done = await _run("fs_move", tree.move, project.editor, *params.ends(), options)
@@ -365,11 +365,11 @@ async def _writable(call: Call[Projects], params: ProjectParams) -> Project:
 
 
 async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, **kwargs: RunP.kwargs) -> ResultT:
-    """Run in a thread; every failure says which operation it was."""
+    """Run in a thread; every failure names its operation."""
     try:
         return await to_the_end(partial(run, *args, **kwargs))
     except FlashgrepError as error:
-        # An agent may have several of them in flight; the batch's own errors name theirs already.
+        # An agent may have several in flight; errors of a batch already name theirs.
         error.data.setdefault("operation", operation)
         raise
 

@@ -1,4 +1,4 @@
-"""The past of a project by its repository: names of revisions, commits, the commit each line is from; and folders."""
+"""A project's history from its repository: revisions, commits, and the commit of each line; and folders."""
 
 import time
 from bisect import bisect_left
@@ -38,7 +38,7 @@ from flashgrep.workspace import RevisionView, Workspace
 
 MOST_NAMES: Final = 1_000
 MOST_BLAMED: Final = 5_000
-"""Lines of one answer: git reads the file's whole past for each call, and prints each line."""
+"""Most lines of one answer: git reads the file's whole history for each call, and prints each line."""
 SHOWN_NAME: Final = 10
 MOST_ENTRIES: Final = 10_000
 
@@ -53,13 +53,13 @@ class RevisionName(TypedDict):
 
 
 class RevisionsResult(TypedDict):
-    """Branches and tags, the newest first."""
+    """Branches and tags, newest first."""
 
     results: list[RevisionName]
 
 
 def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
-    """Yield a line a name, as of a commit."""
+    """Yield one line for each name, like those of commits."""
     for one in result["results"]:
         yield style.text(f"{one['commit'][:SHOWN_NAME]} {format_day(one['time'])} {one['kind']} {one['name']}")
 
@@ -71,25 +71,25 @@ def format_day(seconds: int) -> str:
 
 @handler("list_revisions", command="revisions", toolset="editors", render=render_revisions)
 async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
-    """List the branches and tags of a project's repository, the newest first."""
+    """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
     found = await workspace.revisions.ask_repository(lambda asked: git_history.list_names(asked, MOST_NAMES))
     return {"results": [{"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time} for one in found]}
 
 
 class HistoryParams(Params):
-    """What has changed, and how many commits to tell."""
+    """Which path, and how many commits to list."""
 
-    path: PathText | None = Field(None, description="File or folder; the whole project by default.")
-    rev: RevisionText = Field("HEAD", description="Revision to begin at.")
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=1_000, description="Most commits to send back.")
+    path: PathText | None = Field(None, description="File or folder; default: the whole project.")
+    rev: RevisionText = Field("HEAD", description="Revision to start from.")
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=1_000, description="Most commits to return.")
     cursor: Cursor = None
     deadline_ms: Deadline = 20_000
     project: ProjectName = None
 
 
 class CommitShown(TypedDict):
-    """A commit, by its whole name; `time`: when it was written, in seconds since 1970; `subject`: its first line."""
+    """A commit by its full hash; `time`: when it was authored, in seconds since 1970; `subject`: its first line."""
 
     commit: str
     parents: list[str]
@@ -106,7 +106,7 @@ class HistoryResult(TypedDict):
 
 
 def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
-    """Yield a line a commit."""
+    """Yield one line for each commit."""
     for one in result["results"]:
         day = format_day(one["time"])
         yield style.text(f"{one['commit'][:SHOWN_NAME]} {day} {one['author']}: {one['subject']}")
@@ -114,7 +114,7 @@ def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
 
 @handler("history", command="history path", toolset="editors", render=render_history)
 async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult:
-    """List the commits that changed a file or folder, the newest first; renames are not followed."""
+    """List the commits that changed a file or folder, newest first; renames are not followed."""
     workspace = await call.host.workspace(call, params.project)
     skip = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     deadline = time.monotonic() + params.deadline_ms / 1000
@@ -122,7 +122,7 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
     def ask(repository: Repository) -> list[git_history.Commit]:
         path = find_inside(workspace, params.path) if params.path else b""
         with expiring(deadline):
-            # One more than is shown tells whether there are more.
+            # One more than is shown, to know whether there are more.
             return git_history.list_commits(repository, params.rev, path, skip, params.limit + 1)
 
     found = await workspace.revisions.ask_repository(ask)
@@ -137,15 +137,15 @@ class BlameParams(Params):
     """Lines of a file at a revision."""
 
     path: PathText = Field(description=PATH)
-    rev: RevisionText = Field("HEAD", description="Revision; what is not committed has no history.")
+    rev: RevisionText = Field("HEAD", description="Revision; uncommitted lines have no history.")
     start_line: LineNumber = Field(1, description="First line, from 1.")
-    end_line: LineNumber | None = Field(None, description=f"Last line, included; {MOST_BLAMED} lines at most.")
+    end_line: LineNumber | None = Field(None, description=f"Last line, inclusive; {MOST_BLAMED} lines at most.")
     deadline_ms: Deadline = 20_000
     project: ProjectName = None
 
 
 class BlamedLines(TypedDict):
-    """Lines in a row from one commit: the first, how many, the first one's number there."""
+    """Consecutive lines from one commit: the first, how many, and the first one's number in that commit."""
 
     start_line: int
     lines: int
@@ -154,7 +154,7 @@ class BlamedLines(TypedDict):
 
 
 class BlameResult(TypedDict):
-    """Which commit lines are from, by place, and these commits."""
+    """The commits of lines, in order, and these commits."""
 
     results: list[BlamedLines]
     commits: list[CommitShown]
@@ -171,10 +171,10 @@ def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
 
 @handler("blame", command="blame path", toolset="editors", render=render_blame)
 async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
-    """Tell which commit each line of a file is from, at a revision."""
+    """Report which commit each line of a file is from, at a revision."""
     workspace = await call.host.workspace(call, params.project)
     most = params.start_line + MOST_BLAMED - 1
-    # git's time grows with the lines asked for, so a page has a most whatever the caller says.
+    # git's time grows with the lines asked for, so a page is bounded whatever the caller says.
     lines = (params.start_line, min(params.end_line or most, most))
     deadline = time.monotonic() + params.deadline_ms / 1000
 
@@ -192,7 +192,7 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
 
 
 def find_inside(workspace: Workspace, path: str) -> bytes:
-    """Return a path from the project's root, of a file that need not be there now; raises Forbidden outside of it."""
+    """Return a path below the project's root; the file need not exist. Raises Forbidden outside of the root."""
     asked = path_from_json(path)
     parts = workspace.editor.root.split(asked, asked)
     if b".." in parts:  # the repository may be larger than the project
@@ -213,7 +213,7 @@ def _show_commit(one: git_history.Commit) -> CommitShown:
 class FolderParams(Params):
     """A folder of a project."""
 
-    path: PathText | None = Field(None, description="Folder, relative to the project's root; the root by default.")
+    path: PathText | None = Field(None, description="Folder, relative to the project's root; default: the root.")
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
@@ -226,7 +226,7 @@ class FolderEntry(FilePlace):
 
 
 class FolderResult(TypedDict):
-    """What a folder holds: its folders, then its files, each by name; `total` counts the files below it."""
+    """A folder's subfolders, then its files, each by name; `total` counts the files below it."""
 
     results: list[FolderEntry]
     total: int
@@ -234,14 +234,14 @@ class FolderResult(TypedDict):
 
 
 def render_folder(result: FolderResult, style: Style) -> Iterator[str]:
-    """Yield each entry, folders with a slash and how many files they hold."""
+    """Yield each entry, folders with a slash and their number of files."""
     for one in result["results"]:
         yield style.path(one) + (f"/ {one['files']}" if "files" in one else "")
 
 
 @handler("list_folder", command="folder path", toolset="editors", render=render_folder)
 async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResult:
-    """List what a folder holds of the files that are searched: its folders with how many, then its files."""
+    """List a folder's searched files: its subfolders with their number of files, then its files."""
     started = time.perf_counter()
     view = await open_view(call, params)
     fresh = await view.refresh() if params.fresh else False
@@ -251,7 +251,7 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
     def look() -> tuple[dict[bytes, int], list[bytes], int]:
         prefix = under + b"/" if under else b""
         paths = view.paths()
-        # Paths are sorted, so a folder's files are in one row.
+        # Paths are sorted, so a folder's files are consecutive.
         first = bisect_left(paths, prefix)
         folders = Counter[bytes]()
         files: list[bytes] = []

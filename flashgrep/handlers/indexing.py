@@ -1,4 +1,4 @@
-"""The index of a project: `index_codebase` makes it, `watch_codebase` follows changes, `stats` tells how far it is."""
+"""The index of a project: `index_codebase` builds it, `watch_codebase` follows changes, `stats` reports its state."""
 
 import os
 import time
@@ -26,9 +26,9 @@ from flashgrep.workspace import Workspace
 
 PATH: Final = "Folder of the codebase: an absolute path, or one relative to the connection's own project."
 LOOK_SECONDS: Final = 0.1
-"""Progress is looked at so often."""
+"""Seconds between looks at the progress."""
 ANSWER_SECONDS: Final = 1.0
-"""So long before the call's own deadline the answer is given, complete or not."""
+"""Seconds before the call's own deadline at which the answer is given, complete or not."""
 NAME: Final = "index_codebase"
 
 
@@ -38,20 +38,20 @@ class IndexCodebaseParams(Params):
     path: PathText = Field(min_length=1, description=PATH)
     provider: Annotated[EmbeddingProvider | None, RARE] = Field(
         None,
-        description="Who makes the vectors; by default as the settings say.",
+        description="Embedding provider; default: as in the settings.",
     )
     include_tests: Annotated[bool, RARE] = Field(
         default=False,
-        description="Count test files among `files`; they are indexed in any case.",
+        description="Include test files in `files`; they are indexed in any case.",
     )
-    rebuild: bool = Field(default=False, description="Throw the index away and build it anew.")
+    rebuild: bool = Field(default=False, description="Delete the index and rebuild it.")
     deadline_ms: Annotated[int, RARE] = Field(
-        100_000, ge=1, le=600_000, description="After so long the answer says how far it is; indexing goes on."
+        100_000, ge=1, le=600_000, description="After this time the answer reports the progress; indexing continues."
     )
 
 
 class Incremental(TypedDict):
-    """Files by what became of them since this connection last asked, or since the project was opened."""
+    """Number of files by their change since this connection last asked, or since the project was opened."""
 
     added: int
     changed: int
@@ -60,7 +60,7 @@ class Incremental(TypedDict):
 
 
 class IndexCodebaseResult(TypedDict):
-    """What the index holds; `complete` false: time ran out, `stage` says how far it is, and indexing continues."""
+    """What the index holds; `complete` false: time ran out, `stage` says how far it got, and indexing continues."""
 
     project: str
     path: str
@@ -80,7 +80,7 @@ class IndexCodebaseResult(TypedDict):
 
 
 def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
-    """Yield what the index holds, and whether it is all."""
+    """Yield what the index holds, and whether it is complete."""
     files, changes = result["files"] + result["test_files"], result["incremental"]
     changed = ", ".join(f"{changes[name]} {name}" for name in ("added", "changed", "removed") if changes[name])
     yield (
@@ -88,26 +88,26 @@ def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
         f"{result['stage']}, in {result['duration_seconds']:.1f} s" + (f"; {changed}" if changed else "")
     )
     if not result["complete"]:
-        yield style.note("not done yet; indexing goes on, and answers are right meanwhile")
+        yield style.note("not done yet; indexing continues, and answers are right meanwhile")
     if "detail" in result:
         yield style.note(result["detail"])
 
 
 @handler(NAME, title="Index a codebase", toolset="research", safety="changes_index", render=render_index)
 async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> IndexCodebaseResult:
-    """Index a folder and wait until it is done; called again, only what changed is read.
+    """Index a folder and wait until it is done; called again, it reads only what changed.
 
-    Not needed before searching, nor after changes. On a connection without a project, further calls go to this one.
+    Not needed before searching or after changes. On a connection without a project, later calls use this one.
     """
     started = time.perf_counter()
     root = root_around(call, resolve_folder(call, params.path))
     embedding = await _choose_embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
-    # Calls on this connection that name no project go to this one from now on.
+    # From now on, calls on this connection that name no project use this one.
     call.session.indexed = tuple(dict.fromkeys([*call.session.indexed, str(workspace.path)]))
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
-    # What this connection last knew to be indexed: the answer tells what has changed since.
+    # What this connection last saw indexed: the answer counts changes since then.
     notes = call.session.notes.setdefault(NAME, {})
     before = notes.get(workspace.root, workspace.tree.table)
     if params.rebuild:
@@ -116,9 +116,9 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
 
     seconds = params.deadline_ms / 1000
     if call.deadline is not None:
-        # The call's own deadline would end it with an error, though indexing continues and there is something to tell.
+        # The call's own deadline would end it with an error, though indexing continues and there is progress to report.
         seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
-    # Time that runs out ends the waiting, not the indexing.
+    # A timeout ends the waiting, not the indexing.
     with anyio.move_on_after(seconds) as patience:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, call, workspace)
@@ -131,7 +131,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
             f"indexing failed: {progress.detail}",
             reason="indexing_failed",
             path=path_to_text(workspace.root),
-            suggestion="see fgrep doctor and fgrep daemon logs; searching goes on without an index",
+            suggestion="see fgrep doctor and fgrep daemon logs; searching works without an index",
         )
 
     notes[workspace.root] = workspace.tree.table
@@ -141,7 +141,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "project": workspace.name,
         "path": path_to_text(workspace.root),
         "complete": not patience.cancelled_caught,
-        # A pass over the stages that finds nothing to do names them one by one.
+        # A pass with nothing to do still names the stages one by one.
         "stage": progress.stage if patience.cancelled_caught else "ready",
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
@@ -165,18 +165,18 @@ class WatchCodebaseParams(Params):
 
     path: PathText = Field(min_length=1, description=PATH)
     action: Literal["start", "stop", "status"] = Field(
-        description="start: as every open project. stop: each question then looks at the whole tree. status: as it is."
+        description="start: watch, the default. stop: each question then scans the whole tree. status: only report."
     )
     limit: Annotated[int, Usage(short="-l", rare=True)] = Field(
-        20, ge=0, le=10_000, description="Most files to name; list_files names them all."
+        20, ge=0, le=10_000, description="Most files to name; list_files names all."
     )
 
 
 class WatchCodebaseResult(TypedDict):
-    """How a project is watched: `changed` says whether this call changed that, `results` names files watched.
+    """How a project is watched: `changed` says whether this call changed it, `results` names watched files.
 
-    `state`: watching; stopped; failed (`problem` says why: every question looks at the whole tree); closed (not asked
-    about since the daemon started, or no project at all).
+    `state`: watching; stopped; failed (`problem` says why; every question scans the whole tree); closed (not opened
+    since the daemon started, or not a project).
     """
 
     action: str
@@ -209,13 +209,13 @@ def render_watch(result: WatchCodebaseResult, style: Style) -> Iterator[str]:
     render=render_watch,
 )
 async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
-    """Start or stop following a folder's changes, or tell whether they are followed and which files.
+    """Start or stop watching a folder for changes, or report whether it is watched and which files.
 
     Answers are right either way.
     """
     root = root_around(call, resolve_folder(call, params.path))
     opened = {str(workspace.path) for workspace in call.host.list_open()}
-    # Asking about a project opens it, which would begin to watch it.
+    # Asking about a project opens it, which would start watching it.
     if params.action != "start" and root not in opened:
         return {
             "action": params.action,
@@ -243,7 +243,7 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
         paths = workspace.paths() if state == "watching" else []
         named: list[Any] = [path_to_json(path) for path in paths[: params.limit]]
         when = "from now on" if changed else "as before"
-        sweeping = f"{state}, {when}: each question looks at the whole tree"
+        sweeping = f"{state}, {when}: each question scans the whole tree"
         return {
             "action": params.action,
             "project": workspace.name,
@@ -265,10 +265,10 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
 class StatsResult(TypedDict):
     """The live state of a project and its index; sizes in bytes, times in seconds since 1970.
 
-    `store_projects` work trees of one repository share the index, whose sizes are those of all; `shared_texts` with
-    `shared_bytes` are stored once for this project and others, `revision_texts` because a revision was asked about.
-    `address`, of a team's repository: host and path that it is fetched from.
-    Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
+    `store_projects`: work trees of one repository that share the index; its sizes are for all of them. `shared_texts`
+    and `shared_bytes` are stored once for this project and others; `revision_texts` were stored for questions about
+    revisions. `address`: for a team's repository, the host and path it is fetched from. Without a project: the daemon's
+    version and process, the known projects, and advice (`message`).
     """
 
     project: str | None
@@ -304,7 +304,7 @@ class StatsResult(TypedDict):
 
 
 def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
-    """Yield the figures of the index, and what is not as it should be."""
+    """Yield the figures of the index, and its problems."""
     if "message" in result:
         yield result["message"]
         yield f"projects: {', '.join(result['projects'])}" if result["projects"] else "no projects yet"
@@ -314,7 +314,7 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     files, stage = result.get("total_files", 0), str(result.get("stage"))
     held = f"{result.get('total_lines', 0):,} lines, {result.get('total_chunks', 0):,} chunks"
     share = result.get("indexing", {}).get("share", 1)
-    waiting = f"{pending} files wait; answers are right, only slower and ranked by words"
+    waiting = f"{pending} files left; answers are right, only slower and ranked by words"
     problems = (result.get("problem"), result.get("watch_problem"), *result.get("settings_warnings", ()))
     if style.is_person:
         yield from render_fields(
@@ -325,7 +325,7 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
                 ("skipped", skipped),
                 ("index", f"{size:,} bytes, {stage}"),
                 ("updated", format_time(updated) if (updated := result.get("last_update")) else ""),
-                ("watching", "yes" if result.get("watching") else "no: each question looks at the whole tree"),
+                ("watching", "yes" if result.get("watching") else "no: each question scans the whole tree"),
                 ("indexing", f"{share:.0%}, {waiting}" if share < 1 else ""),
                 *(("problem", str(problem)) for problem in problems if problem),
                 ("version", result["version"]),
@@ -342,7 +342,7 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
 
 @handler("stats", title="Index statistics", render=render_stats)
 async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
-    """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
+    """Return a project's current figures: files, indexed texts, index size, last update, stage and progress."""
     session = call.session
     known = call.host.list_reachable(session)
     if params.project is None and not (session.projects or session.indexed):
@@ -395,7 +395,7 @@ HANDLERS: tuple[Handler, ...] = (index_codebase, watch_codebase, stats)
 
 
 def difference(before: FileTable, after: FileTable) -> Incremental:
-    """Count the files that are new, have another text, are gone, or are as they were."""
+    """Count the files that are new, changed, gone, or unchanged."""
     texts = dict(zip(before.paths, before.columns[:, 0].tolist(), strict=True))
     # What is left in ``texts`` afterwards was removed.
     was = [texts.pop(path, None) for path in after.paths]
@@ -405,10 +405,10 @@ def difference(before: FileTable, after: FileTable) -> Incremental:
 
 
 async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
-    """Return the settings by which a provider embeds; None: those in force stay.
+    """Return the settings for a provider; None: keep the current ones.
 
     Raises:
-        ProviderUnavailable: it does not work here; ``data.available`` names those that would.
+        ProviderUnavailable: it does not work here; ``data.available`` names those that do.
 
     """
     if provider is None:
@@ -417,9 +417,9 @@ async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider |
     if provider in HOSTED and provider != settings.embedding.provider:
         found = await anyio.to_thread.run_sync(available, settings, call.host.environ)
         here = [name for name in found if name not in HOSTED]
-        message = f"{provider} would have the code sent to another machine: only the user's own settings can choose it"
+        message = f"{provider} would send the code to another machine: only the user's own settings can select it"
         raise ProviderUnavailable(message, available=here, provider=provider)
-    usual = Embedding(provider=provider)  # another's model and place are none of its own
+    usual = Embedding(provider=provider)  # model and URL of another provider do not apply
     section = settings.embedding if provider == settings.embedding.provider else usual
     asked = settings.model_copy(update={"embedding": section})
     await anyio.to_thread.run_sync(open_embedder, asked, call.host.environ)
@@ -427,12 +427,12 @@ async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider |
 
 
 async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
-    """Report files indexed of all; a report that is no advance is not sent, as the protocol wants it."""
+    """Report files indexed of all; reports without an advance are not sent, as the protocol requires."""
     await workspace.refresh()
     last = -1.0
     while True:
         progress, total = workspace.progress, workspace.tree.count()
-        # Files' worth of all stages, so that the number grows from one stage to the next.
+        # Counted in files over all stages, so that the number grows from one stage to the next.
         done = round(progress.share() * total, 1)
         if done > last:
             last = done
@@ -446,7 +446,7 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
     """Return the folder a caller names.
 
     Raises:
-        InvalidParams: it is relative, and there is nothing it could be relative to.
+        InvalidParams: it is relative, and there is no project it could be relative to.
         NotFound: it is not there, or no folder.
 
     """
@@ -458,7 +458,7 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
         given = next((info.root for info in call.host.list_projects() if info.name == own[0]), Path(own[0])) / given
     try:
         folder = given.resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # nothing there, a name that cannot be, links in a circle
+    except (OSError, ValueError, RuntimeError):  # missing, an impossible name, a cycle of links
         suggestion = "give the absolute path of a folder that exists"
         raise NotFound(f"no such path: {path}", reason="path_not_found", path=path, suggestion=suggestion) from None
     if not folder.is_dir():

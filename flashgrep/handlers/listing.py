@@ -1,4 +1,4 @@
-"""Files by name: `list_files` lists those that are searched, `glob` finds any by wildcards."""
+"""Files by name: `list_files` lists searched files, `glob` finds files by wildcards."""
 
 import re
 import time
@@ -61,14 +61,14 @@ from flashgrep.search.snapshot import SearchStats, Snapshot
 from flashgrep.workspace import RevisionView, UnsavedView, View, Workspace
 
 WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
-"""A wildcard of globs."""
+"""A glob's wildcards."""
 RECENT_SECONDS: Final = 86_400
 MOST_RECENT: Final = 50
-"""Files changed within that time that count as recent; more of them are a checkout's, not a person's."""
+"""Most files changed within that time that count as recent; more are a checkout, not edits."""
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
 FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
-"""Characters around a path: in JSON, where it stands twice in an answer, and in text."""
+"""Overhead of a path in characters: in JSON, which has it twice, and in text."""
 
 
 class ListFilesParams(Params):
@@ -77,14 +77,14 @@ class ListFilesParams(Params):
     query: Annotated[PathText | None, Usage(words=True)] = Field(
         None,
         min_length=1,
-        description="Parts of the path in any order, best files first: fzf's terms, as `net tcp !test .go$`. Where no "
-        "path has them all, the nearest.",
+        description="Parts of the path in any order, best files first; fzf's terms, e.g. `net tcp !test .go$`. If no "
+        "path has them all, the nearest ones.",
     )
     path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to return.")
     cursor: Cursor = None
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
@@ -111,7 +111,7 @@ def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
 
 @handler("list_files", title="List files", command="files query", render=render_paths)
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
-    """List a project's files: all that are searched, or those whose path has some words or is near to them.
+    """List a project's files: all that are searched, or those whose path contains or resembles some words.
 
     Use it to find a file by part of its path; glob for wildcards, sizes and times.
     """
@@ -125,7 +125,7 @@ async def _list(
     started = time.perf_counter()
     workspace = await view_of(call, project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
-    # Who writes wildcards means paths that match them: no term of fzf's has any.
+    # Wildcards mean a glob: fzf's terms have none.
     is_glob = params.query is not None and WILD.search(params.query) is not None
     include = [*params.include, params.query] if is_glob and params.query else params.include
     keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
@@ -144,7 +144,7 @@ async def _list(
     elif params.cursor is not None:
         start = bisect_right(paths, decode_cursor(params, params.cursor, lambda path: str(path).encode("latin-1")))
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
-    # As JSON each path stands twice, in ``results`` and in ``files``.
+    # JSON has each path twice, in ``results`` and in ``files``.
     times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
     page = budget.fit(paths[start : start + params.limit], lambda path: times * len(path) + around)
     end = start + len(page)
@@ -157,17 +157,17 @@ async def _list(
         "fuzzy": is_fuzzy,
         "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
     }
-    if is_fuzzy:  # how near they are is not told: the nearest of each project, then the second
+    if is_fuzzy:  # their scores are unknown here: the nearest of each project, then the second nearest
         return Page(result, lambda at: start + at, reading=1)
     if params.query is None or is_glob:
         return Page(result)
-    # The same measure for each project, so that their pages can be put in one order.
+    # The same measure for each project, so that their pages can be merged.
     worth = make_worth(params.query, recent)
     return Page(result, lambda at: worth(page[at]))
 
 
 def list_recent(view: View) -> frozenset[bytes]:
-    """Return the files that whoever asks has likely in mind: changed recently, or open in the client's editor."""
+    """Return the files the caller likely has in mind: changed recently, or open in the client's editor."""
     if isinstance(view, RevisionView):
         return frozenset()
     since_ns = time.time_ns() - RECENT_SECONDS * 1_000_000_000
@@ -176,7 +176,7 @@ def list_recent(view: View) -> frozenset[bytes]:
 
 
 def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesResult]]) -> None:
-    """List the bare paths, each after its project's name."""
+    """List the bare paths, each preceded by its project's name."""
     result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
 
 
@@ -186,49 +186,45 @@ class GlobParams(Params):
     query: GlobText = Field(
         "**/*",
         min_length=1,
-        description="*.py is a name at any depth, src/**/*.py a path from `path` on; `[!a]`, `{a,b}`. Used only if "
+        description="*.py matches a name at any depth, src/**/*.py a path below `path`; `[!a]`, `{a,b}`. Used only if "
         "`include` is empty.",
     )
-    path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
-    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns of which one has to match.")
+    path: PathText | None = Field(None, description="Folder to search, within the project; default: its root.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns, one of which must match.")
     exclude: Globs = Field(
         default=[],
-        description="Patterns of which none may match; a folder that matches is not entered.",
+        description="Patterns, none of which may match; a matching folder is not entered.",
     )
     extensions: Annotated[list[NameText], RARE] = Field(
-        default=[], max_length=1000, description="Only files that end so, as rs or .rs, in either case."
+        default=[], max_length=1000, description="Only files with this ending, e.g. rs or .rs, in either case."
     )
-    max_depth: Count | None = Field(None, description="Folders to go down; 0: only the files directly in `path`.")
-    recursive: Annotated[bool, RARE] = Field(default=True, description="False: as max_depth 0.")
-    include_hidden: bool = Field(
-        default=False, description="Also files with a part of the path that begins with a dot."
-    )
-    follow_symlinks: Annotated[bool, RARE] = Field(
-        default=False, description="Follow links, as far as they stay in the project."
-    )
+    max_depth: Count | None = Field(None, description="Folders to descend; 0: only the files directly in `path`.")
+    recursive: Annotated[bool, RARE] = Field(default=True, description="False: same as max_depth 0.")
+    include_hidden: bool = Field(default=False, description="Include hidden files, and files in hidden folders.")
+    follow_symlinks: Annotated[bool, RARE] = Field(default=False, description="Follow links that stay in the project.")
     case_sensitive: Annotated[bool, RARE] = Field(
-        default=True, description="False: patterns take either case of ASCII letters."
+        default=True, description="False: patterns ignore the case of ASCII letters."
     )
     respect_ignore: bool | None = Field(
         default=None,
-        description="False: also what .gitignore takes out; the default with follow_symlinks.",
+        description="False: include what .gitignore excludes; the default with follow_symlinks.",
     )
-    sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="What to order by; then the path.")
+    sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="Sort key, then the path.")
     sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
-        "asc", description="Ascending or descending; equal ones by path, ascending."
+        "asc", description="Ascending or descending; ties by path, ascending."
     )
-    offset: Annotated[Count, RARE] = Field(0, description="Files to pass over.")
+    offset: Annotated[Count, RARE] = Field(0, description="Files to skip.")
     limit: Annotated[Count | None, Usage(short="-l")] = Field(
-        None, ge=1, description=f"Most files to send back; never more than {MOST}."
+        None, ge=1, description=f"Most files to return; never more than {MOST}."
     )
     cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
-        None, description="`next` of the answer before: go on behind its last file."
+        None, description="`next` of the previous answer: continue after its last file."
     )
     max_tokens: int | None = Field(
         None,
         ge=50,
         le=1_000_000,
-        description="Size of the answer, in tokens; bounded by default when there is no limit.",
+        description="Size of the answer, in tokens; bounded by default if there is no limit.",
     )
     rev: Rev = None
     project: ProjectName = None
@@ -245,7 +241,7 @@ class GlobFile(FilePlace):
 
 
 class GlobResult(TypedDict):
-    """A page of files in order; `total` counts all that match, `next` and `next_offset` lead on, null at the end."""
+    """A page of files; `total` counts all that match, `next` and `next_offset` lead to the next page, or are null."""
 
     results: list[GlobFile]
     total: int
@@ -258,7 +254,7 @@ class GlobResult(TypedDict):
 
 
 def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
-    """Yield the paths, each with what they are ordered by if that is not a name."""
+    """Yield the paths, each with its sort key if that is a size or a time."""
     order = result["options"]["sort_by"]
     for file in result["results"]:
         said = ""
@@ -271,9 +267,9 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
 
 @handler("glob", command="glob query", title="Find files by pattern", render=render_glob)
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
-    """Find files by wildcards on their paths, with filters and order, as the disk has them now.
+    """Find files by wildcards on their paths, with filters and sorting, as they are on disk now.
 
-    What ignore rules take out is left out, as in `list_files`, unless `respect_ignore` is false.
+    Ignored files are left out, as in `list_files`, unless `respect_ignore` is false.
     """
     # Before anything is read.
     clashes = (
@@ -283,18 +279,18 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
             "recursive",
             "not recursive, so max_depth can only be 0",
         ),
-        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor says itself where to go on"),
+        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor already says where to continue"),
         (
             params.projects is not None and params.offset,
             "offset",
             "projects",
-            "of several projects go on by the cursor",
+            "with several projects, continue with the cursor",
         ),
         (
             params.respect_ignore and params.follow_symlinks,
             "follow_symlinks",
             "respect_ignore",
-            "what ignore rules cover has no links in it",
+            "links are not followed where ignore rules apply",
         ),
     )
     for is_given, field, other, problem in clashes:
@@ -307,7 +303,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
 async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: Among) -> Page[GlobResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    # Who sets a limit and no budget gets as many files as that.
+    # With a limit and no budget, return that many files.
     tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
     root, private = workspace.root, workspace.options.private
     view = await view_of(call, workspace, params.rev)
@@ -324,7 +320,7 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
         options = GlobOptions(
             include=tuple(make_relative(view, params.include or [params.query], under)),
             include_field="include" if params.include else "query",
-            # Other projects below the folder searched, from which patterns are held against paths.
+            # Other projects below the folder searched, to which patterns are relative.
             exclude=(
                 *make_relative(view, params.exclude, under),
                 *(
@@ -346,7 +342,7 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
         )
         after = None if params.cursor is None else decode_cursor(params, params.cursor, _read_key)
         window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
-        # Where the tree is watched and read, the files are among those known; else the folders are walked.
+        # If the tree is watched and listed, the files are known; else walk the folders.
         known = workspace.tree.known(snapshot) if is_known else None
         if isinstance(view, RevisionView):
             page = view.find(options, window)
@@ -369,7 +365,7 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
             files = Budget(tokens).fit(
                 files, lambda file: len(file[0].path) + TEXT_OVERHEAD if as_text else len(orjson.dumps(file[1])) + 1
             )
-        # Places are those of all files found, so that those gone meanwhile are not counted again on the next page.
+        # Positions count all files found, so that files gone meanwhile do not shift the next page.
         end = page.files[len(files)].at if len(files) < len(page.files) else page.end
         has_more = end < page.total and page.complete
         last = files[-1][0].key if files else None
@@ -407,11 +403,11 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
 
 
 def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
-    """Return what a file is ordered by among those of other projects: with the order of paths by its project."""
+    """Return a file's sort key among those of other projects: if sorted by path, by its project first."""
     file, descending = files[at], params.sort_order == "desc"
     match params.sort_by:
         case "name" if descending:
-            return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its beginning
+            return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its prefix
         case "name":
             return file["name"]
         case "modified" | "size":
@@ -421,7 +417,7 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
 
 
 def _join_files(result: GlobResult, answers: Sequence[Answered[GlobResult]]) -> None:
-    """Say whether that was all of them, and of which projects."""
+    """Say whether those were all, and of which projects."""
     result["returned"] = len(result["results"])
     result["next_offset"] = None
     result["completed"] = result["coverage"]["complete"] and result["next"] is None

@@ -45,15 +45,16 @@ from flashgrep.workspace import RevisionView, Workspace
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
 MODEL_TOKENS = 560
-"""Size of code that a model is sent unless it asks for another: on our questions, in 491 tokens an answer, all code of
-what is meant is in 32 % of such answers, its head in 44 %; the others' places are there to read."""
+"""Default budget of code for a model. On our questions an answer takes 491 tokens; 32 % contain all code of the right
+definition, 44 % its head; for the others the place is given."""
 MOST_LINES, LINE_LENGTH = 10, 200
-"""Lines with most of a question's words that are in the error before there is an index; characters of each."""
+"""Lines, with most of the question's words, in the error returned before there is an index, and the characters of
+each."""
 LEAST_CUT = 900
-"""Characters left from which on a model is shown the most telling lines of a function that does not fit."""
+"""Least characters left for which a model is shown the most relevant lines of a function that does not fit."""
 NEAR = 0.8
-"""Results that come less near to the best are told to a model by their number only. With 0.6 an answer takes 66 tokens
-more, shows the function meant whole in one of a hundred more, and names it in ten."""
+"""Results below this share of the best score are only counted for a model. With 0.6 an answer takes 66 tokens more,
+shows the right function whole in 1 % more answers and names it in 10 % more."""
 
 
 class SearchCodeParams(Params):
@@ -62,19 +63,19 @@ class SearchCodeParams(Params):
     query: Annotated[str, Usage(words=True)] = Field(
         min_length=1, max_length=2000, description="A question in words, or names of code."
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most pieces of code to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most chunks of code to return.")
     semantic_weight: Annotated[float | None, RARE] = Field(
         None,
         ge=0,
         le=1,
-        description="Share of meaning against words, 0 to 1; by default 0.7 for questions in words, 0.3 for names.",
+        description="Weight of meaning against words, 0 to 1; default: 0.7 for questions in words, 0.3 for names.",
     )
     path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
     rev: Annotated[Rev, RARE] = None
-    threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Least score of a result.")
+    threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Minimum score of a result.")
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
     project: ProjectName = None
@@ -82,13 +83,12 @@ class SearchCodeParams(Params):
 
 
 class CodeFound(TypedDict):
-    """A piece of code; `kind` as function, class, section or block; `score` 0 to 1; lines from 1, both inclusive.
+    """A chunk of code; `kind`: function, class, section, block and so on; `score` 0 to 1; lines from 1, both inclusive.
 
-    A function is whole, but a long one is its head and the part that answers, and a long comment its first line: a line
-    `… 12-40` in `content` stands for lines left out, and `shown` has the first and last line of each range that is
-    there. In plain text `content` is empty where it did not fit. `path`, `startLine` and `endLine` repeat `file_path`,
-    `start_line` and `end_line`;
-    `project`: where several were asked.
+    A function is shown whole; of a long one its head and the part that answers, of a long comment its first line. A
+    line `… 12-40` in `content` stands for lines left out, and `shown` has the first and last line of each range shown.
+    In plain text `content` is empty if it did not fit. `path`, `startLine` and `endLine` repeat `file_path`,
+    `start_line` and `end_line`; `project`: if several were asked.
     """
 
     project: NotRequired[str]
@@ -108,9 +108,9 @@ class CodeFound(TypedDict):
 
 
 class SearchCodeResult(TypedDict):
-    """Pieces of code, best first; `ranked_by` is `words` until there are vectors, then `words and meaning`.
+    """Chunks of code, best first; `ranked_by` is `words` until there are vectors, then `words and meaning`.
 
-    `weaker`: in plain text, how many results are left out because they come less near to the best than others.
+    `weaker`: in plain text, how many results are left out because they score far below the best.
     """
 
     results: list[CodeFound]
@@ -121,7 +121,7 @@ class SearchCodeResult(TypedDict):
 
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
-    """Yield each piece's place, kind and name; for a model first those with code, the best one with its score."""
+    """Yield each chunk's place, kind and name; for a model those with code first, the best one with its score."""
 
     def describe(piece: CodeFound) -> tuple[str, str, str]:
         lines = str(piece["start_line"]) if style.is_person else span(piece)
@@ -143,9 +143,9 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
 
 @handler("search_code", title="Search code by meaning", toolset="research", render=render_chunks)
 async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> SearchCodeResult:
-    """Find the functions, classes and sections that answer a question in words, or that fit names of code.
+    """Find the functions, classes and sections that answer a question in words, or match names in code.
 
-    Use it when you do not know what the code is called; query finds text, get_symbol names.
+    Use it when you do not know names; query finds text, get_symbol names.
     """
     return await ask_projects(call, params, _ask, _join)
 
@@ -164,7 +164,7 @@ async def _ask(
         if not isinstance(view, RevisionView) or (workspace.is_bare and not view.known.is_stored):
             await refuse_unindexed(workspace)
     except Unavailable as error:
-        if not workspace.is_bare:  # an error by contract; what can be said without an index comes with it
+        if not workspace.is_bare:  # an error by contract, with what can be said without an index
             likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
             error.data["likely_lines"] = [
                 f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
@@ -183,18 +183,18 @@ async def _ask(
     answer = await view.search_by_meaning(question)
     found = answer.results
     if call.as_text and "limit" not in params.model_fields_set:
-        # Nobody said how many: what is far behind the best would only fill a model's context.
+        # No limit was given: results far below the best would only fill a model's context.
         found = [piece for piece in found if piece.near >= NEAR]
 
-    unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
+    unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
     coverage = coverage_of(view, SearchStats(), fresh=fresh and not answer.unseen, started=started)
-    # Complete is an answer for which every chunk could be found in every way.
+    # An answer is complete if every chunk could be found by words and by meaning.
     coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
     coverage["complete"] &= not answer.unseen
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
-    # A model that reads text gets less by default than a program that asked for JSON.
+    # A model that reads text gets less by default than a program that asks for JSON.
     default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
     result: SearchCodeResult = {
         "results": fit_code(found, params.query, params.max_tokens or default, as_text=call.as_text),
@@ -204,12 +204,12 @@ async def _ask(
     }
     if len(found) < len(answer.results):
         result["weaker"] = len(answer.results) - len(found)
-    # Scores say how sure an answer is by itself, so those of several projects compare.
+    # Scores are absolute, so those of several projects compare.
     return Page(result, lambda at: -result["results"][at]["score"])
 
 
 def _join(result: SearchCodeResult, answers: Sequence[Answered[SearchCodeResult]]) -> None:
-    """Say what all projects were ranked by."""
+    """Report how all projects were ranked."""
     result["ranked_by"] = min((one.result["ranked_by"] for one in answers), key=len)  # words, or words and meaning
     result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
     if weaker := sum(one.result.get("weaker", 0) for one in answers):
@@ -217,7 +217,7 @@ def _join(result: SearchCodeResult, answers: Sequence[Answered[SearchCodeResult]
 
 
 class SemanticSearchParams(Params):
-    """What to look for, and in which repository; read as strictly as its specification has it."""
+    """What to look for, and in which repository; as strict as its contract."""
 
     query: Annotated[str, VERBATIM] = Field(
         min_length=1, max_length=1000, description="Natural language search query describing what you're looking for."
@@ -229,7 +229,7 @@ class SemanticSearchParams(Params):
         0.7,
         ge=0,
         le=1,
-        description="Minimum similarity score; 0.7: what one in a hundred unrelated pieces of code reaches.",
+        description="Minimum similarity score; 0.7 is reached by one in a hundred unrelated chunks of code.",
     )
     repository: Annotated[NameText, VERBATIM] | None = Field(
         None, min_length=1, description="Filter results to a specific repository name."
@@ -237,13 +237,13 @@ class SemanticSearchParams(Params):
 
 
 class RepositoryCode(CodeFound):
-    """A piece of code and the repository it is in."""
+    """A chunk of code and its repository."""
 
     repository: str
 
 
 class SearchMetadata(TypedDict):
-    """How long it took and where was searched; `problems`: repositories that could not be, and why."""
+    """Timing, and what was searched; `problems`: repositories that could not be searched, and why."""
 
     total_results: int
     query_time_ms: float
@@ -256,7 +256,7 @@ class SearchMetadata(TypedDict):
 
 
 class SemanticSearchResult(TypedDict):
-    """Pieces of code of all repositories searched, best first."""
+    """Chunks of code from all repositories searched, best first."""
 
     results: list[RepositoryCode]
     metadata: SearchMetadata
@@ -278,7 +278,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
             raise NotFound(message, reason="repository_not_found", known=known) from error
     elif call.session.projects:
         workspaces = [await call.host.open(project, adopt=False) for project in call.session.projects]
-    else:  # as its contract has it, and no default: each result and the metadata name their repository
+    else:  # as its contract requires, without a default: results and metadata name their repository
         workspaces = call.host.list_open() or [await call.host.workspace(call, None)]
 
     found: list[tuple[FoundChunk, str]] = []
@@ -314,7 +314,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         if answer.problem:
             metadata["problems"][workspace.name] = answer.problem
         found.extend((piece, workspace.name) for piece in answer.results)
-    # Scores of several repositories compare: they say how sure an answer is by itself.
+    # Scores are absolute, so those of several repositories compare.
     found.sort(key=lambda item: -item[0].score)
     best = [piece for piece, _ in found[: params.limit]]
     fitting = fit_code(best, params.query, call.host.settings.query.max_tokens, as_text=False)
@@ -330,12 +330,12 @@ HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
 def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeFound]:
-    """Return the pieces whose code fits, the first cut if it must be; as text also the others, cut or without code."""
+    """Return the chunks whose code fits, the first one cut if needed; as text also the others, cut or without code."""
     room, results = tokens * CHARS_PER_TOKEN, list[CodeFound]()
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
-        # The first is shown however little room there is, so that an answer is never empty for lack of it.
+        # The first is shown however small the budget, so that an answer is never empty for lack of room.
         if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
             shown = piece.passage.crop(room, spellings_of(query))
         if shown is not None:
@@ -347,10 +347,10 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
 
 
 def format_chunk(piece: FoundChunk, shown: Shown | None) -> CodeFound:
-    """Return a chunk as both methods show it: with the function around it, as far as that is shown."""
+    """Return a chunk as both methods show it: with the function around it, as far as it is shown."""
     path, chunk = path_to_json(piece.path), piece.chunk
     kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)
-    # A place without code is the chunk's, to read what answers; of a comment it is what the comment documents.
+    # Without code, point to the chunk itself; for a comment, to what it documents.
     if piece.passage is not None and (shown is not None or piece.passage.part[0] > last):
         first, last = piece.passage.whole
         kind, name = piece.passage.kind or kind, piece.passage.name or name
@@ -378,7 +378,7 @@ def name_language(piece: FoundChunk) -> str:
 
 
 async def refuse_unindexed(workspace: Workspace) -> None:
-    """Refuse a project of which nothing is indexed yet; asking has started its indexing.
+    """Refuse a project of which nothing is indexed yet; asking has already started indexing it.
 
     Raises:
         Unavailable: with the project's path and what to do.
@@ -389,7 +389,7 @@ async def refuse_unindexed(workspace: Workspace) -> None:
     size = await workspace.size()
     if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
         raise Unavailable(
-            "Index not found: it is being built from now on",
+            "Index not found: it is being built now",
             path=str(workspace.path),
-            suggestion="Run index_codebase first: it waits until the index is there; query works without one",
+            suggestion="Run index_codebase first: it waits until the index is ready; query works without one",
         )

@@ -1,4 +1,4 @@
-"""For editors: what is at a place of a file, where it is defined and used, what it says of itself, who calls it."""
+"""For editors: what is at a position of a file, where it is defined and used, its documentation, who calls it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -39,9 +39,9 @@ from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 
 SOURCES: Final = {imported.HOW: "an imported SCIP index", served.HOW: "a language server"}
-"""Who has spoken where flashgrep has not, as answers name them."""
+"""Names, in answers, of sources other than flashgrep itself."""
 MOST_LINE: Final = 200
-"""Characters of the line of a use."""
+"""Most characters of a use's line."""
 
 
 class PlaceParams(Params):
@@ -49,7 +49,7 @@ class PlaceParams(Params):
 
     path: PathText = Field(description=PATH)
     line: LineNumber = Field(description="Line, from 1.")
-    column: LineNumber = Field(description="Column, from 1; right behind a name counts as on it.")
+    column: LineNumber = Field(description="Column, from 1; right after a name counts as on it.")
     position_encoding: Encoding = "utf-32"
     deadline_ms: Deadline = 10_000
     fresh: Fresh = True
@@ -60,9 +60,9 @@ class PlaceParams(Params):
 class NamedPlace(FilePlace):
     """A definition, or a use, of a name.
 
-    `range` is that of the whole of it, `selection_range` that of its name. `confidence`: how sure it is that it is
-    meant, 0 to 1, `resolved`: by what it was told; `source`: who said so, where that is not flashgrep (`scip`: an index
-    that the user has imported, `server`: a language server). A use has its `text`, the line.
+    `range` is that of the whole definition, `selection_range` that of its name. `confidence`: how certain it is that
+    this is meant, 0 to 1, `resolved`: by which rule; `source`: if not flashgrep itself, `scip` (an index the user
+    imported) or `server` (a language server). A use has its line as `text`.
     """
 
     symbol_name: str
@@ -80,13 +80,13 @@ class NamedPlace(FilePlace):
 
 
 class PlacesResult(TypedDict):
-    """What was asked of the name at a place, the surest first; uses by path and place.
+    """What was asked about the name at a position, most certain first; uses by path and line.
 
-    `symbol_name` and `range` are those of the name there. `reason`: why there is nothing, in a word, with its `detail`:
+    `symbol_name` and `range` are those of the name there. `reason`: in a word, why there is nothing, with a `detail`:
     `blank`, `text` (a comment or a string), `no_name`, `past_line_end`; `undefined`, `outside` (not of this project),
     `not_reached` (too many files, perhaps since symbols are not stored yet), `unused`, `unimplemented`, `module`; of
     the file `binary`, `too_large`, `unreadable`, `encoding`, `unparsed`, `not_a_file`, `no_language`.
-    `unsure`: uses of such a name that are too vague to tell whose they are.
+    `unsure`: uses of such a name that are too ambiguous to resolve.
     """
 
     symbol_name: str | None
@@ -100,7 +100,7 @@ class PlacesResult(TypedDict):
 
 
 def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
-    """Yield each place with its kind and signature, or the line of a use; or why there is none."""
+    """Yield each place with its kind and signature, or a use's line; or why there is none."""
     yield from render_places(
         (
             (
@@ -114,41 +114,41 @@ def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
     )
     for source, shown in SOURCES.items():
         if told := sum(one.get("source") == source for one in result["results"]):
-            yield f"[{told} of {len(result['results'])} told by {shown}]"
+            yield f"[{told} of {len(result['results'])} from {shown}]"
     if "reason" in result:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 
 @handler("definition", command="definition path line column", toolset="editors", render=render_named)
 async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
-    """Find where the name at a place of a file is defined: what it means there, not what else is called so."""
+    """Find the definition of the name at a position of a file: what it means there, not other things of that name."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_definitions(named))
 
 
 @handler("declaration", command="declaration path line column", toolset="editors", render=render_named)
 async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
-    """Find where the name at a place of a file is declared without its body; where nothing does, as definition."""
+    """Find the declaration, without a body, of the name at a position of a file; if there is none, its definition."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_declarations(named))
 
 
 @handler("implementations", command="implementations path line column", toolset="editors", render=render_named)
 async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
-    """Find the types that build upon the one at a place of a file, or what they define in place of a method."""
+    """Find the types that implement or extend the one at a position of a file, or the overrides of a method there."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_implementations(named))
 
 
 class ReferencesParams(PlaceParams):
-    """A place in a file, and which uses are wanted."""
+    """A position in a file, and which uses are wanted."""
 
-    include_declaration: bool = Field(default=True, description="With the definitions and declarations.")
-    limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to send back.")
+    include_declaration: bool = Field(default=True, description="Include the definitions and declarations.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to return.")
     only_here: bool = Field(default=False, description="Only those in this file.")
     cursor: Cursor = None
 
 
 @handler("references", command="references path line column", toolset="editors", render=render_named)
 async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
-    """Find the uses of what is at a place of a file, each with how sure it is."""
+    """Find the uses of what is at a position of a file, each with its confidence."""
     question = ReferenceQuestion(
         limit=params.limit,
         include_declaration=params.include_declaration,
@@ -161,7 +161,7 @@ async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesR
 
 
 class HoverResult(TypedDict):
-    """The signature and the documentation of what is at a place, as it is written; `range`: of the name there."""
+    """The signature and documentation, as written, of what is at a position; `range`: of the name there."""
 
     symbol_name: str | None
     range: Range | None
@@ -183,7 +183,7 @@ def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
 
 @handler("hover", command="hover path line column", toolset="editors", render=render_hover)
 async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
-    """Tell the signature and the documentation of what is at a place of a file."""
+    """Show the signature and documentation of what is at a position of a file."""
     said = Described("", "", "")
 
     def find(source: SymbolSource, named: Named) -> Navigation:
@@ -209,13 +209,13 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
 
 
 class StepPlace(NamedPlace):
-    """A definition one step away; `uses`: where it is called, or calls, in the file of the caller."""
+    """A definition one step away; `uses`: the places of the calls in the caller's file."""
 
     uses: list[Range]
 
 
 class StepsResult(TypedDict):
-    """The definitions one step away, by path and place; for the rest as `definition`."""
+    """The definitions one step away, by path and line; for the rest as `definition`."""
 
     symbol_name: str | None
     range: Range | None
@@ -227,25 +227,25 @@ class StepsResult(TypedDict):
 
 
 def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
-    """Yield each definition with its place; or why there is none."""
+    """Yield each definition with its place, or why there is none."""
     yield from render_named({**result, "results": [*result["results"]], "next": None}, style)
 
 
 @handler("callers", command="callers path line column", toolset="editors", render=render_steps)
 async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
-    """Find the functions that call the one at a place of a file; calls outside of any count for their file."""
+    """Find the functions that call the one at a position of a file; calls outside of functions count for their file."""
     return await _ask_steps(call, params, find_callers)
 
 
 @handler("calls", command="calls path line column", toolset="editors", render=render_steps)
 async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
-    """Find what the function at a place of a file calls, except for what is called by functions inside it."""
+    """Find what the function at a position of a file calls, except for calls by functions inside it."""
     return await _ask_steps(call, params, find_called)
 
 
 @handler("supertypes", command="supertypes path line column", toolset="editors", render=render_steps)
 async def supertypes(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
-    """Find the types that the one at a place of a file builds upon; `implementations` finds those upon it."""
+    """Find the types that the one at a position of a file extends; `implementations` finds the reverse."""
     return await _ask_steps(call, params, find_supertypes)
 
 
@@ -257,7 +257,7 @@ HANDLERS: tuple[Handler, ...] = (
 async def ask_at(
     call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Navigation]
 ) -> PlacesResult:
-    """Find what is asked of the name at a place."""
+    """Find what is asked about the name at a position."""
     started = time.perf_counter()
     view = await open_view(call, params)
     fresh = await view.refresh() if params.fresh else False
@@ -273,7 +273,7 @@ async def ask_at(
                 found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
         except Expired:
             found.complete = False
-        # Also where nothing was found: a server that did not answer may be why.
+        # Even if nothing was found: a server that did not answer may be why.
         found.detail = source.imported.problem if source.imported is not None else ""
         return _format(params, named, found), found
 
@@ -325,7 +325,7 @@ def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> P
 
 def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
     symbols, index = place.symbols, place.index
-    # Editors put the cursor on the name and show the whole of it around.
+    # Editors put the cursor on the name and show the whole definition around it.
     selection = measure(place, place.start, place.end)
     one: NamedPlace = {
         **path_to_json(place.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed

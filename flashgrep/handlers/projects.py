@@ -1,11 +1,11 @@
 """One question to several projects, answered as one: in one order, within one budget, with one cursor.
 
-Each project answers for itself, a few at a time, and their items are merged by rank. The order is stable because each
-project's own order is, and because the order in which the projects were named decides between equals. A file that lies
-in two of the projects is answered by the inner one.
+Each project answers by itself, a few at a time, and their items are merged by rank. The order is stable because each
+project's own order is, and ties are broken by the order in which the projects were named. A file in two of the projects
+is answered by the inner one.
 
-A project's own cursor leads to the end of one of its pages, but a merged page ends anywhere. So the cursor says of each
-project that has more: its own cursor, and how many items after it have been shown.
+A project's own cursor leads to the end of one of its pages, but a merged page can end anywhere. So the merged cursor
+has, for each project with more, its own cursor and the number of items shown after it.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from flashgrep.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.workspace import Workspace
 
 AT_ONCE: Final = 4
-"""Projects opened, or listed, side by side. The lookups of all others share a turn."""
+"""Projects opened or listed concurrently. The lookups of all others share a turn."""
 GRACE_SECONDS: Final = 1.0
-"""At the deadline a project answers with what it has; one that has not answered this much later is left out."""
+"""At the deadline a project answers with what it has; one that has still not answered after this time is left out."""
 MOST_ITEMS: Final = 10_000
 """Of one page."""
 STAGES: Final = ("failed", "listing", "indexing", "symbols", "chunks", "vectors", "ready")
-"""Several projects are at the stage of the one that is least far."""
+"""Stages in order: several projects report the earliest one."""
 FAILED: Final = -1
-"""In a cursor, instead of a number of items: the project has not answered, and is not asked again."""
+"""In a cursor, instead of a number of items: the project did not answer and is not asked again."""
 
 ParamsT = TypeVar("ParamsT", bound=Params)
 ResultT = TypeVar("ResultT")
@@ -45,28 +45,28 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[ResultT]):
-    """One project's answer, and how it stands among those of others."""
+    """One project's answer, and how it is merged with those of others."""
 
     result: ResultT
     rank: Callable[[int], Any] = lambda _at: ()
-    """Returns what the item of a place is ordered by; by default projects follow one another."""
+    """Returns the sort key of the item at an index; by default projects follow one another."""
     reading: int = 0
-    """How the question was understood; where a lower one has found something, answers of higher ones are dropped."""
+    """The interpretation used; if a lower one has found something, answers of higher ones are dropped."""
 
     @property
     def fields(self) -> Any:
-        """The result: which fields it has depends on the method."""
+        """The result, whose fields depend on the method."""
         return self.result
 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """What the others of several projects mean for the one that is asked."""
+    """What the other projects of a question mean for this one."""
 
     nested: Sequence[bytes] = ()
-    """Folders in it that are asked as projects of their own, to be left out."""
+    """Folders in it to leave out, since they are asked as projects of their own."""
     projects: int = 1
-    """How many are asked: what a question may take beyond its page is shared."""
+    """How many are asked: they share what a question may use beyond its page."""
 
 
 Ask: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, Among], Awaitable[Page[ResultT]]]
@@ -91,15 +91,15 @@ class Part(Generic[ResultT]):
     """What one of the projects contributes to a page."""
 
     root: str
-    """What it is opened by; of an unknown project what was given."""
+    """The name it is opened by; for an unknown project, as given."""
     name: str
     among: Among = Among()
     cursor: str | None = None
-    """Its own, where to continue."""
+    """The project's own cursor."""
     skip: int = 0
-    """Items after it that have been shown."""
+    """Items shown after it."""
     pages: list[tuple[str | None, Page[ResultT]]] = field(default_factory=list)
-    """Each with the cursor it was asked by."""
+    """Pages, each with the cursor that requested it."""
     error: FlashgrepError | None = None
 
     def items(self) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -112,7 +112,7 @@ class Part(Generic[ResultT]):
             skip = max(0, skip - len(results))
 
     def find_next(self, taken: int) -> tuple[str | None, int] | None:
-        """Return where to continue once this many items are taken: a cursor, and items to skip; None at the end."""
+        """Return where to continue after taking this many items: a cursor, and items to skip; None at the end."""
         skip, following = self.skip + taken, None
         for cursor, page in self.pages:
             count = len(page.fields["results"])
@@ -125,14 +125,14 @@ class Part(Generic[ResultT]):
 async def ask_projects(
     call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], join: Join[ResultT], *, limit: int = MOST_ITEMS
 ) -> ResultT:
-    """Return the answer of the project that a call is about, or of several as one.
+    """Return the answer of the project a call is about, or a merged one of several.
 
-    ``limit``: items of a page where the call gives none.
+    ``limit``: items of a page if the call sets none.
 
     Raises:
         NotFound: none of the projects is there.
         Forbidden: the connection is bound to others.
-        FlashgrepError: what the question is refused for; where no project answers, the error of the first.
+        FlashgrepError: why the question is refused; if no project answers, the error of the first.
 
     """
     given: Any = params
@@ -160,25 +160,25 @@ async def ask_projects(
         if len(parts) == 1:
             raise error
         told = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
-        message = f"none of {len(parts)} projects has answered: {told}"
+        message = f"none of {len(parts)} projects answered: {told}"
         raise type(error)(message, reason=error.reason, **error.data)
 
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
-    # One project found the text itself, another only its words: hits of the words are no better because their project
-    # has nothing else.
+    # One project found the text itself, another only its words: those hits do not count just because their project has
+    # nothing better.
     reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
     counted = [part for part in answered if part.pages[0][1].reading == reading]
     items, taken = _merge(counted, question)
     answers = [Answered(part.name, part.root, part.pages[0][1].result) for part in counted]
     merged: Any = {**counted[0].pages[0][1].fields, "results": items}
     if "total" in merged:
-        if given.cursor is None:  # later pages repeat what the first one told
+        if given.cursor is None:  # later pages repeat what the first one said
             totals = [part.pages[0][1].fields["total"] for part in counted]
             total = None if None in totals else sum(totals)
         nexts = [
             (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
         ]
-        # Kept in the cursor, so that later pages go on saying that a project is missing.
+        # Kept in the cursor, so that later pages also say that a project is missing.
         nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
         more = any(skip != FAILED for _, _, skip in nexts)
         merged |= {"total": total, "next": encode_cursor(params, total, *chain.from_iterable(nexts)) if more else None}
@@ -189,7 +189,7 @@ async def ask_projects(
 
 
 class _Question(Generic[ParamsT, ResultT]):
-    """A call, as each project is asked it."""
+    """A call in the form in which each project is asked."""
 
     def __init__(self, call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], limit: int) -> None:
         self.started = time.perf_counter()
@@ -201,13 +201,13 @@ class _Question(Generic[ParamsT, ResultT]):
         self._turns = anyio.CapacityLimiter(AT_ONCE)
 
     async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
-        """Ask one project; what goes wrong is noted in the part and ends no other."""
+        """Ask one project; an error is noted in its part and does not end the others."""
         left = self._measure_rest()
-        # A project keeps to the deadline by itself; this is for one that hangs before it can.
+        # A project keeps the deadline by itself; this is for one that hangs before it can.
         with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
             try:
                 async with contextlib.AsyncExitStack() as stack:
-                    # Its files are known, so its lookup is short. All others have to be opened or listed first, a few
+                    # Its files are known, so its lookup is short. The others have to be opened or listed first, a few
                     # at a time.
                     if self._call.host.is_listed(part.root):
                         SHARED_TURN.set(shared)
@@ -224,14 +224,14 @@ class _Question(Generic[ParamsT, ResultT]):
             part.error = DeadlineExceeded("it did not answer before the deadline")
 
     async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
-        """Ask for pages until there are items for the whole answer, should all of them be this project's."""
+        """Ask for pages until this project alone could fill the whole answer."""
         cursor, count, chars = part.cursor, 0, 0
         while True:
             changed: dict[str, Any] = {"project": part.root, "projects": None}
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
                 if self._given.limit is not None:
-                    # The page begins where the project's own cursor leads, so what was shown after it comes again and
+                    # The page begins at the project's own cursor, so items already shown after it come again and
                     # is skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
             if (left := self._measure_rest()) is not None:
@@ -251,10 +251,10 @@ class _Question(Generic[ParamsT, ResultT]):
             cursor = following
 
     def measure(self, item: dict[str, Any]) -> int:
-        """Return about how many characters an item takes in the answer: as JSON, or its texts alone."""
+        """Return roughly how many characters an item takes in the answer: as JSON, or only its texts."""
         if not self._call.as_text:
             return len(orjson.dumps(item)) + 1
-        # About as long as the lines that the renderer makes of it.
+        # About the length of its rendered lines.
         texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
         return sum(len(text) + 1 for text in texts if isinstance(text, str))
 
@@ -265,13 +265,13 @@ class _Question(Generic[ParamsT, ResultT]):
 
 
 def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list[Part[Any]]]:
-    """Return the total that the first page told, and the projects that have something to add to this one."""
+    """Return the total from the first page, and the projects that contribute to this one."""
     given: Any = params
     roots = call.host.find_roots(call.session, given.projects)
     if not roots:
         raise NotFound("no project is known", reason="project_not_found", suggestion="name one by its path")
     if len(roots) > MOST_PROJECTS:
-        message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} are asked at once: name those you mean"
+        message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} can be asked at once: name those you mean"
         raise InvalidParams(message, field="projects", maximum=MOST_PROJECTS)
     names = {str(info.root): info.name for info in call.host.list_projects()}
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
@@ -293,7 +293,7 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     known = {part.name: part for part in parts}
     going_on = []
     for name, (cursor, skip) in places.items():
-        part = known.get(name) or Part[Any](name, name)  # one that was forgotten since then says so
+        part = known.get(name) or Part[Any](name, name)  # one removed since then says so
         part.cursor, part.skip = cursor, skip
         if skip == FAILED:
             part.error = NotFound("it did not answer on an earlier page", reason="project_not_found")
@@ -302,15 +302,15 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
 
 
 def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the first items of all, each with its project, and how many of each project there are among them."""
+    """Return the first items of all projects, each with its project, and how many are from each."""
     items: list[dict[str, Any]] = []
     taken, chars = [0] * len(parts), question.chars
     streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
-    # Lazily: what does not fit is not looked at.
+    # Lazily: items that do not fit are not produced.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
         shown = {"project": parts[number].name, **item}
         chars -= question.measure(shown)
-        # One item in any case, however long: a page without any would never end.
+        # At least one item, however long: an empty page would never end.
         if len(items) == question.limit or (chars < 0 and items):
             break
         items.append(shown)
@@ -319,7 +319,7 @@ def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[l
 
 
 def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
-    """Return what was covered in all projects together; `detail` names those that are not complete, and why."""
+    """Return the combined coverage of all projects; `detail` names those that are incomplete, and why."""
     skipped: Counter[str] = Counter()
     answered: list[Coverage] = []
     complete = True

@@ -47,32 +47,32 @@ from flashgrep.workspace import View, Workspace
 MOST_CONTEXT = 100
 SUGGESTIONS = 3
 LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
-"""What only a regular expression is likely to have."""
+"""What only a regular expression is likely to contain."""
 SmartMode = Literal["literal", "regex", "words"]
-"""How a text may be meant, in the order in which it is tried."""
+"""Interpretations of a text, in the order in which they are tried."""
 
 
 class QueryParams(Params):
-    """What to look for, where, and how much of it to send back."""
+    """What to look for, where, and how much to return."""
 
-    query: PatternText = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
+    query: PatternText = Field(min_length=1, description="Words, a literal text or a regular expression, see `mode`.")
     any_of: list[PatternText] = Field(
-        default=[], max_length=100, description="More texts; a line with any of them matches."
+        default=[], max_length=100, description="Further texts; a line with any of them matches."
     )
     mode: Annotated[
         Literal["smart", "literal", "regex"], Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"})
     ] = Field(
         "smart",
-        description="regex: ripgrep's syntax. smart: the text itself, best hits first; where nothing has it, as a "
+        description="regex: ripgrep's syntax. smart: the text itself, best hits first; if nothing has it, as a "
         "regex if it looks like one, else texts with most of its words.",
     )
     case: Annotated[
         Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
-    ] = Field("smart", description="smart: insensitive unless the text has a capital letter.")
+    ] = Field("smart", description="smart: case-insensitive unless the text has a capital letter.")
     word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Match whole words only.")
     line: Annotated[bool, RARE] = Field(default=False, description="Match whole lines only.")
     multiline: Annotated[bool, Usage(short="-U")] = Field(default=False, description="Let matches span lines.")
-    dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match a line end.")
+    dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match line ends.")
     engine: Annotated[Literal["linear", "backtracking"], RARE] = Field(
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
@@ -82,7 +82,7 @@ class QueryParams(Params):
     exclude: Exclude = []
     language: InLanguages = []
     output: Literal["lines", "files", "count"] = Field(
-        "lines", description="lines: each matching line. files: names only. count: matching lines of each file."
+        "lines", description="lines: each matching line. files: names only. count: matching lines per file."
     )
     order: Annotated[Literal["relevance", "path"] | None, RARE] = Field(
         None, description="relevance: definitions and sources first (smart mode's default). path: by path and line."
@@ -91,29 +91,29 @@ class QueryParams(Params):
         0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit."
     )
     before: Annotated[int | None, Usage(short="-B", rare=True)] = Field(
-        None, ge=0, le=MOST_CONTEXT, description="Lines of context before, over `context`."
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context before; overrides `context`."
     )
     after: Annotated[int | None, Usage(short="-A", rare=True)] = Field(
-        None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`."
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context after; overrides `context`."
     )
     spans: Annotated[bool, RARE] = Field(
-        default=False, description="With all matches of each hit, up to 1,000 (not of words)."
+        default=False, description="Return all matches of each hit, up to 1,000 (not in words mode)."
     )
     position_encoding: Encoding = "utf-32"
     limit: Annotated[int | None, Usage(short="-l")] = Field(
-        None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise)."
+        None, ge=1, le=10_000, description="Most hits to return (10 unless set otherwise)."
     )
     cursor: Cursor = None
     max_tokens: MaxTokensIfSet = None
     max_bytes: Annotated[ByteCount | None, RARE] = Field(None, ge=200, description="Size of the answer, in bytes.")
     deadline_ms: Deadline = 30_000
     max_file_size: Annotated[ByteCount | None, RARE] = Field(
-        None, ge=1, description="Largest file searched, in bytes, over the setting."
+        None, ge=1, description="Largest file searched, in bytes; overrides the setting."
     )
     fresh: Fresh = True
-    use_index: Annotated[bool, RARE] = Field(default=True, description="False: read every file, the slow truth.")
+    use_index: Annotated[bool, RARE] = Field(default=True, description="False: bypass the index and read every file.")
     explain: Annotated[bool, RARE] = Field(
-        default=False, description="Say how the question was understood and planned."
+        default=False, description="Explain how the question was understood and planned."
     )
     rev: Rev = None
     project: ProjectName = None
@@ -131,9 +131,9 @@ class Explained(TypedDict):
 
 
 class QueryHit(TypedDict, total=False):
-    """A hit; with output `files` or `count` only the file, and the count; `project` where several were asked.
+    """A hit; with output `files` or `count` only the file, and the count; `project` if several were asked.
 
-    `column` counts characters; with `spans` it and they count as `position_encoding` says.
+    `column` counts characters; with `spans`, it and the spans count as `position_encoding` says.
     """
 
     project: str
@@ -155,9 +155,9 @@ class QueryHit(TypedDict, total=False):
 
 
 class QueryResult(TypedDict):
-    """Hits in order, how many there are in all where that is known, and what was covered.
+    """Hits in order, their total if known, and what was covered.
 
-    `suggestions`: where nothing was found, files of a similar name.
+    `suggestions`: if nothing was found, files with a similar name.
     """
 
     results: list[QueryHit]
@@ -184,8 +184,8 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
 async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
 
-    Use it when you know some of the text. Not for a name's definition or uses (get_symbol), nor when you know only what
-    the code does (search_code). Files that are ignored, hidden or binary are left out.
+    Use it when you know some of the text; get_symbol for a name's definition or uses, search_code when you only know
+    what the code does. Files that are ignored, hidden or binary are left out.
     """
     return await ask_projects(call, params, _ask, _join, limit=call.host.settings.query.default_limit)
 
@@ -204,7 +204,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
     position: Position | None = None
     if params.cursor is None:
         modes = await _choose_modes(workspace, params)
-    else:  # later pages are of the reading that the first one settled on
+    else:  # later pages use the interpretation that the first one settled on
         mode, position = decode_cursor(params, params.cursor, _read_state)
         modes = [mode]
     settings = call.host.settings.query
@@ -212,10 +212,10 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
     chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
     order = params.order or ("relevance" if params.mode == "smart" else "path")
     answer, pattern, mode = Answer(), None, modes[0]
-    # The first reading that has hits is the answer; so is one that ran out of time, since it may have had some.
+    # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
     for mode in modes:
         if mode == "words":
-            # What was saved while the readings before were tried counts as well.
+            # Include what was saved while earlier interpretations were tried.
             fresh = params.fresh and await workspace.refresh()
             answer = await workspace.search_words(params.query, limit, keep)
         else:
@@ -255,7 +255,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
         "mode": mode,
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
-    # Only a question in words or parts of names is perhaps one for a file's name; a regex is not.
+    # Only words or parts of names may be meant as a file's name; a regex is not.
     if answer.next is not None:
         tier, path, *reached = answer.next
         result["next"] = encode_cursor(params, mode, tier, path.decode("latin-1"), *reached)
@@ -278,7 +278,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
 
 
 def _join(result: QueryResult, answers: Sequence[Answered[QueryResult]]) -> None:
-    """Put together what projects suggest, and how each was searched."""
+    """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
         each = [[f"{one.root}/{path}" for path in one.result.get("suggestions", ())] for one in answers]
         result["suggestions"] = [path for paths in zip_longest(*each) for path in paths if path][:SUGGESTIONS]
@@ -299,7 +299,7 @@ async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]
     if params.mode != "smart":
         return [params.mode]
     modes: list[SmartMode] = ["literal"]
-    # Whether it is one is found by compiling it, which takes up to a second.
+    # Compiling shows whether it is one, and takes up to a second.
     if LOOKS_LIKE_REGEX.search(params.query) is not None and await workspace.in_turn(partial(is_regex, params.query)):
         modes.append("regex")
     if len(params.query.split()) > 1:
@@ -317,8 +317,8 @@ def is_regex(text: str) -> bool:
 
 
 async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:
-    """Return the answer, and whether it is of the disk as it was after the call came in."""
-    # Before the files are listed, ripgrep may answer on a walk of its own, sooner than a listing would end.
+    """Return the answer, and whether it reflects the disk after the call came in."""
+    # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
     if params.fresh and isinstance(workspace, Workspace):
         answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
         if answer is not None:
@@ -329,7 +329,7 @@ async def _search(workspace: View, question: Question, params: QueryParams) -> t
 
 def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:
     taken, total, led = state
-    # A cursor comes from outside, even one whose digest is right.
+    # A cursor comes from outside, even if its digest is right.
     if mode not in get_args(SmartMode):
         raise ValueError(mode)
     total = None if total is None else int(total)

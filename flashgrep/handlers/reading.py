@@ -40,22 +40,22 @@ from flashgrep.registry import (
 from flashgrep.workspace import View
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
-"""What one call reads at most; the tokens that each of them may have though the others have used up all."""
+"""Most targets of one call, and the tokens each may have even if the others have used up the budget."""
 NO_LINE_END = "[no line end at the end of the file]"
 LINES_OF_FILE: Final = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:[-:]L?(?P<last>\d{1,9}))?")
-"""Lines of a file, as ``src/a.py:10-20`` or as in an address, ``src/a.py#L10-L20``."""
+"""Lines of a file, as ``src/a.py:10-20`` or, as in URLs, ``src/a.py#L10-L20``."""
 SYMBOL_OF_FILE: Final = re.compile(r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)")
 """A symbol of a file, as ``src/a.py:Wheel.turn``."""
 
 
 class TargetParams(Params):
-    """The file that is read or written."""
+    """The file to read or write."""
 
     path: Annotated[PathText, NEEDED] = Field("", description=PATH)
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
 
     def target(self, shared: str = "") -> bytes:
-        """Return the path meant, which may be one that several share, or raise InvalidParams if there is none."""
+        """Return the path, which may be one shared by several operations; raises InvalidParams if there is none."""
         path = path_from_json(self.path or shared, self.path_bytes)
         if not path:
             raise InvalidParams("path: needed: which file?", field="path")
@@ -63,15 +63,15 @@ class TargetParams(Params):
 
 
 class RangeParams(ProjectParams):
-    """What both reading methods take."""
+    """Parameters of both reading methods."""
 
     continuation_start_line: LineNumber | None = Field(
-        None, description="Line to go on at, from the last answer's cursor; replaces start_line."
+        None, description="Line to continue at, from the last answer's cursor; replaces start_line."
     )
     continuation_start_byte: Annotated[ByteCount | None, RARE] = Field(
-        None, description="Byte to go on at inside that line, from the last answer's cursor."
+        None, description="Byte to continue at inside that line, from the last answer's cursor."
     )
-    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller and echoed.")
+    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller; returned unchanged.")
     include_hash: Annotated[bool | None, RARE] = Field(
         None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
     )
@@ -83,15 +83,15 @@ class GetSliceParams(TargetParams, RangeParams):
 
     start_line: LineNumber = Field(description="First line, from 1.")
     end_line: Annotated[LineNumber | None, NEEDED] = Field(
-        None, description="Last line, included; past the end means the end."
+        None, description="Last line, inclusive; past the end means the end."
     )
-    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines, instead of a last one.")
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Number of lines, instead of a last one.")
 
 
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
-    path: PathText | None = Field(None, description=PATH + " With symbol_name: where it is defined.")
+    path: PathText | None = Field(None, description=PATH + " With symbol_name: the file that defines it.")
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
     targets: list[NameText] = Field(
@@ -100,16 +100,16 @@ class ReadCodeParams(RangeParams):
         description="Several at once, each a path, path:10-60 or a symbol's name.",
     )
     start_line: LineNumber = Field(1, description="First line, from 1.")
-    end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
-    tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
+    end_line: LineNumber | None = Field(None, description="Last line, inclusive; default: the end of the file.")
+    tail: Count | None = Field(None, ge=1, description="Read this many lines from the end instead of a range.")
     symbol_context_lines: Annotated[Count, RARE] = Field(
-        20, description="Lines shown on either side of the symbol; none by default where the answer is text."
+        20, description="Lines shown on either side of the symbol; default: none if the answer is text."
     )
     max_tokens: Count | None = Field(
-        None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
+        None, ge=1, description="Most tokens (characters / 4); default 8,000 without max_bytes."
     )
     max_bytes: Annotated[ByteCount | None, RARE] = Field(
-        None, ge=1, description="Most bytes; 196608 at most, and by default."
+        None, ge=1, description="Most bytes; default and maximum: 196608."
     )
     max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines.")
     metadata_level: Annotated[Literal["minimal", "standard"], RARE] = Field(
@@ -118,19 +118,19 @@ class ReadCodeParams(RangeParams):
 
 
 def describe_text(result: Mapping[str, Any]) -> str:
-    """Return the short hash of a file that was read, and what is odd of its text."""
+    """Return the short hash of a file that was read, and what is unusual about its text."""
     facts = (
         f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
         "" if result["encoding"] == "utf-8" else result["encoding"],
         "byte order mark" if result["bom"] else "",
         {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
-        f"{result['invalid_bytes']} bytes are no text" if result.get("invalid_bytes") else "",
+        f"{result['invalid_bytes']} bytes are not text" if result.get("invalid_bytes") else "",
     )
     return " ".join(filter(None, facts))
 
 
 def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
-    """Yield the lines exactly as they are, for a model below a header: which they are, and what is odd of them."""
+    """Yield the lines exactly as they are, for a model below a header: which lines, and what is unusual about them."""
     text = style.text(result["content"])
     if style.is_person:
         yield text
@@ -147,7 +147,7 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     for one in result.get("more", ()):
         yield from render_slice(one, style)
         if one["truncated"]:
-            yield f"[goes on at line {one['continuation_start_line']}]"
+            yield f"[continues at line {one['continuation_start_line']}]"
 
 
 @handler("get_slice", title="Read lines", command="slice path start_line end_line", render=render_slice)
@@ -175,8 +175,8 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 
-    Use it to read definitions by their names, or a file you need all of; get_slice for lines you know. `targets` reads
-    several at once. A longer text comes in pieces: pass what the answer names for the rest.
+    Use it to read definitions by name, or a whole file; get_slice for known lines. `targets` reads several at once. A
+    longer text comes in parts: pass what the answer names to get the rest.
     """
     view = await open_view(call, params)
     if params.targets and (params.path or params.path_bytes or params.symbol_name):
@@ -186,12 +186,12 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     await view.refresh()
     left = params.max_tokens or view.editor.limits.read_tokens
     found: list[SliceResult] = []
-    # One after the other: what a target takes is not there for the next.
+    # One after the other: they share the budget.
     for target in params.targets:
         asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
         if not LINES_OF_FILE.fullmatch(target):
             try:
-                # A symbol first: where none has the name it is taken for a path, whose error names paths near it.
+                # A symbol first: if there is none, treat it as a path, whose error names similar paths.
                 await view.find_definition(target)
                 asked |= {"symbol_name": target, "symbol_context_lines": 0}
             except NotFound:
@@ -205,7 +205,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
 
 
 async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
-    """Read what is named; where there is nothing of that name, it may be a file with lines or a symbol in it."""
+    """Read a target; if nothing has that name, try it as a file with lines or with a symbol."""
     try:
         return await _read_one(call, view, params)
     except NotFound as error:
@@ -223,7 +223,7 @@ async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams)
         try:
             return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **asked}))
         except NotFound:
-            # The first error: the caller asked for this name, not for what we made of it.
+            # The first error: it is about the name the caller gave, not our interpretation of it.
             raise error from None
 
 
@@ -236,16 +236,16 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
         raise InvalidParams("give either tail or a range of lines", field="tail")
     path, others = path_from_json(params.path, params.path_bytes), list[str]()
     start, end = params.start_line, params.end_line
-    # A continuation names the file itself, which spares finding the symbol again.
+    # A continuation names the file, so the symbol need not be found again.
     if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
         below = await resolve_path(view, params.path) if params.path else path
         path, first, last, others = await view.find_definition(params.symbol_name, below)
-        # A model pays for what it reads, and asked for the symbol.
+        # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines
         start, end = max(1, first - around), last + around
-    # A budget in bytes alone is not narrowed by the usual one in tokens.
+    # A budget in bytes alone is not narrowed by the default one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:
         max_tokens = view.editor.limits.read_tokens
@@ -274,7 +274,7 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
 
 
 async def read(view: View, path: bytes, query: SliceQuery) -> SliceResult:
-    """Read lines; where there is no such file, the error names near ones."""
+    """Read lines; if there is no such file, the error names similar ones."""
     try:
         return await view.read_slice(path, query)
     except NotFound as error:

@@ -45,12 +45,12 @@ from flashgrep.workspace import CurrentView
 NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
 """Characters of JSON around a symbol and an edge."""
 SIGNATURE = 40
-"""Characters of a signature, as most are."""
+"""Typical characters of a signature."""
 SPAN_CHARS, EDGE_TEXT = 12, 60
-"""Characters of text for a symbol's lines, and for the names and the number of an edge."""
+"""Overhead in characters of text for a symbol's lines, and for the names and number of an edge."""
 TESTS_SHOWN = 100
 SURE = 0.6
-"""Confidence of a use below which it is told as one perhaps."""
+"""Confidence below which a use is marked "perhaps"."""
 
 
 AskedKind = Literal[
@@ -67,18 +67,18 @@ class CodeResearchParams(Params):
         max_length=2000,
         description="As `who calls X`, `what implements P`, `what does X call`, `subclasses of C`, `where is X used`, "
         "`path from A to B`, `what imports M`, `what overrides C.m`, `impact of X`, `unused code in PATH`; with `kind` "
-        "the symbol alone (of a path both, of unused a folder or file).",
+        "only the symbol (for a path both, for unused a folder or file).",
     )
-    kind: AskedKind | None = Field(None, description="What is asked of the symbol.")
+    kind: AskedKind | None = Field(None, description="What is asked about the symbol.")
     unsure: Annotated[bool, RARE] = Field(
-        default=False, description="List the uses too vague to tell, with the reason."
+        default=False, description="List the uses too ambiguous to resolve, with the reason."
     )
-    depth: int = Field(2, ge=1, le=3, description="Hops followed from what is asked about.")
+    depth: int = Field(2, ge=1, le=3, description="Hops to follow from the symbol asked about.")
     max_tokens: Annotated[int, RARE] = Field(
         8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
     )
     cursor: Annotated[CursorText | None, Usage(short="-c", rare=True)] = Field(
-        None, description="`next` of the answer before, to go on behind it."
+        None, description="`next` of the previous answer, to continue after it."
     )
     deadline_ms: Deadline = 20_000
     fresh: Fresh = True
@@ -86,7 +86,7 @@ class CodeResearchParams(Params):
 
 
 class NodeShown(FilePlace):
-    """A symbol, and how many hops it is from what was asked about (0: that itself); `id` holds for all pages."""
+    """A symbol, and its distance in hops from what was asked about (0: itself); `id` is the same on all pages."""
 
     id: int
     name: str
@@ -98,9 +98,9 @@ class NodeShown(FilePlace):
 
 
 class EdgeShown(FilePlace):
-    """`source` uses `target`: the line that shows it, how sure it is (0 to 1) and by what.
+    """`source` uses `target`: the line that shows it, its confidence (0 to 1) and the rule.
 
-    Without `target`: a name that was asked about and is not defined here.
+    Without `target`: a name that was asked about but is not defined here.
     """
 
     source: int
@@ -113,7 +113,7 @@ class EdgeShown(FilePlace):
 
 
 class ConformanceShown(TypedDict):
-    """`type` implements or extends `base`; `extension`: an extension of it says so."""
+    """`type` implements or extends `base`; `extension`: declared by an extension of the type."""
 
     type: str
     base: str
@@ -127,7 +127,7 @@ DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges":
 
 
 class VagueShown(TypedDict):
-    """A use too vague to tell whose it is, and why."""
+    """A use too ambiguous to resolve, and why."""
 
     file_path: str
     line: int
@@ -136,12 +136,12 @@ class VagueShown(TypedDict):
 
 
 class CodeResearchResult(TypedDict):
-    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses too vague to show.
+    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses too ambiguous to show.
 
-    Later pages (`next`, passed as `cursor`) have further edges; what is told of all of them is on the first.
-    `tests`: of an impact, the tests that it reaches. `excluded`: of unused definitions, how many were not told, by
-    reason. `vague`: uses that `unsure` counts. `asks`: of a question not understood, what can be asked. `suggestions`:
-    names like one that is not defined.
+    Later pages (`next`, passed as `cursor`) have further edges; what concerns all of them is on the first.
+    `tests`: for an impact, the tests it reaches. `excluded`: for unused definitions, how many were left out, by reason.
+    `vague`: the uses that `unsure` counts. `asks`: if the question was not understood, what can be asked.
+    `suggestions`: names similar to one that is not defined.
     """
 
     query: str
@@ -166,9 +166,9 @@ class CodeResearchResult(TypedDict):
 
 
 def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
-    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest ones first.
+    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest first.
 
-    A person sees the uses below the symbol they are in; of a pipe each line stands for itself.
+    On a terminal, uses are listed below the symbol they are in; in a pipe each line is complete.
     """
     named = {node["id"]: node for node in result["results"]}
     used = {edge[end] for edge in result["edges"] for end in ("source", "target") if end in edge}
@@ -185,15 +185,15 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         )
         yield from _render_for_model(result, named, {node["id"] for node in told}, style)
     if result["left_out"] and not result["next"]:
-        yield f"[{result['left_out']} more were not followed: one question goes no further]"
+        yield f"[{result['left_out']} more were not followed: the limit of one question]"
     yield from (
         f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})" for one in result.get("vague", ())
     )
     if result["unsure"] and "vague" not in result:
-        yield f"[{result['unsure']} uses of such names left out: too vague to tell whose; unsure=true lists them]"
+        yield f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
     yield from (f"tests: {test}" for test in result.get("tests", ()))
     if excluded := result.get("excluded"):
-        yield f"[not told: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
+        yield f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
 
 
 def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Style) -> Iterator[str]:
@@ -216,17 +216,17 @@ def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Sty
 def _render_for_model(
     result: CodeResearchResult, named: dict[int, NodeShown], seen: set[int], style: Style
 ) -> Iterator[str]:
-    """Yield each use with its line, by files; then what the lines do not say."""
+    """Yield each use with its line, by file; then what the lines do not show."""
 
     def name(number: int) -> str:
-        """Return a symbol's name, with its lines when it is named first."""
+        """Return a symbol's name, with its lines on first mention."""
         node = named[number]
         lines = "" if number in seen or node["kind"] == "file" else f" ({span(node)})"
         seen.add(number)
         return node["name"] + lines
 
     def is_told_by_line(edge: EdgeShown) -> bool:
-        """Return whether the line itself says who builds upon whom, or what a file imports."""
+        """Return whether the line itself shows who extends whom, or what a file imports."""
         if "target" not in edge:
             return edge["kind"] == "imports"
         ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
@@ -248,7 +248,7 @@ def _render_for_model(
         for one in result["conformances"]
         if one["extension"] or (one["file_path"], one["line"]) not in edges
     )
-    # A chain of two is an edge, which is shown; where every line names both its ends, chains say nothing else.
+    # A chain of two is an edge, already shown; if every line names both its ends, chains add nothing.
     if not all(map(is_told_by_line, result["edges"])):
         yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
 
@@ -271,7 +271,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     question, reading = (params.query, params.kind, params.depth, params.deadline_ms), Reading()
     kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
     research, more = kept or research, kept is None
-    # One lookup a hop: between hops others have their turn, progress is told, and a cancelled call ends.
+    # One lookup per hop: between hops others get their turn, progress is reported, and a cancelled call ends.
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
@@ -299,15 +299,15 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
 
 
 def explain(vague: Vague) -> str:
-    """Return why nothing tells whose a use is."""
+    """Return why a use cannot be resolved."""
     how = vague.resolution.how
-    return f"what it is used on is not told, {vague.resolution.confidence:.2f}" if how == "name only" else how
+    return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}" if how == "name only" else how
 
 
 async def find_unused(
     workspace: CurrentView, params: CodeResearchParams, research: Research, *, fresh: bool
 ) -> CodeResearchResult:
-    """Answer what below a path nothing uses."""
+    """Answer which definitions below a path are unused."""
     started = time.perf_counter()
     under = await resolve_path(workspace, research.question.names[0]) if research.question.names else b""
     search = UnusedSearch(under, research.deadline)
@@ -328,20 +328,20 @@ HANDLERS: tuple[Handler, ...] = (code_research,)
 def format_research(
     research: Research, coverage: Coverage, params: CodeResearchParams, *, as_text: bool = False
 ) -> CodeResearchResult:
-    """Return a page of the research: the surest edges of the nearest symbols first.
+    """Return a page of the research: the most certain edges of the nearest symbols first.
 
     Raises:
-        InvalidParams: the cursor is of another question, or what was shown before it is not so any more.
+        InvalidParams: the cursor belongs to another question, or what earlier pages showed has changed.
 
     """
     graph, start, digest = research.graph, 0, NOTHING_SHOWN
     if params.cursor is not None:
         start, digest = decode_cursor(params, params.cursor, lambda start, digest: (int(start), str(digest)))
     page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
-    # A cursor is a number of edges. It leads on only if those before it are the ones that were shown.
+    # A cursor is a number of edges. It is valid only if those before it are the ones that were shown.
     if page.digest_before != digest:
         raise InvalidParams("cursor: the code has changed since that answer; ask again without it", field="cursor")
-    # By the order in which they were found, which each page's own research repeats: a number means the same on all
+    # In the order in which they were found, which the research of each page repeats: a number means the same on all
     # pages.
     numbers = {key: number for number, key in enumerate(graph.nodes)}
     edges = list[EdgeShown]()
@@ -395,23 +395,23 @@ NOTHING_SHOWN: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """A part of a graph: edges with the symbols at their ends, and symbols that have no edge."""
+    """Part of a graph: edges with the symbols at their ends, and symbols without an edge."""
 
     nodes: list[Node]
     edges: list[Edge]
     end: int
-    """How many edges, and symbols without one, were shown with this page and before it."""
+    """How many edges, and symbols without one, were shown up to and including this page."""
     left: int
     digest_before: str
-    """Of what was shown before it."""
+    """The same, before this page."""
     digest: str
 
 
 def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) -> GraphPage:
-    """Return what fits from a place on, the edges of one user together.
+    """Return what fits, from a position on, the edges of one source together.
 
-    First the surest edges with the symbols at their ends, since a symbol without the line that leads to it says
-    nothing; then symbols that have no edge.
+    First the most certain edges with the symbols at their ends, since a symbol without the line that leads to it says
+    nothing; then symbols without an edge.
     """
 
     def size_of(node: Node) -> int:
@@ -467,8 +467,8 @@ def _summarize(research: Research) -> str:
     named = " to ".join(research.question.names) or research.query
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
-        return f"not understood; ask as: {'; '.join(ASKED)}; or semantic_search for a question in other words"
-    # What was not found in time may be defined all the same.
+        return f"not understood; ask: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
+    # What was not found in time may still be defined.
     missing = "not defined here" if research.complete else "not found so far"
     undefined = f"; {missing}: {', '.join(research.missing_names)}" if research.missing_names else ""
     if research.question.kind == "path" and undefined:
@@ -485,6 +485,6 @@ def _summarize(research: Research) -> str:
 
 
 def find_tests(research: Research) -> list[str]:
-    """Return the tests among what was found, as path and name."""
+    """Return the tests among what was found, as (path, name)."""
     found = (node.definition for node in research.graph.nodes.values() if node.hop)
     return sorted(f"{path_to_text(one.path)} {one.qualified}" for one in found if tier_of(one.path) == TEST)

@@ -36,7 +36,7 @@ MOST_BYTES = 1 << 20
 """A specification is read by people; parsing this much takes about a second at worst."""
 THRESHOLD = 0.4
 LookT = TypeVar("LookT")
-SPEC_ID = "Id of a specification, as list_specs tells it; the path of its file will do."
+SPEC_ID = "Id of a specification from list_specs, or the path of its file."
 
 
 class SpecParams(ProjectParams):
@@ -56,10 +56,10 @@ class SearchSpecsParams(ProjectParams):
     """What to look for."""
 
     query: Annotated[str, Usage(words=True)] = Field(
-        min_length=1, max_length=1000, description="What is looked for, in any words."
+        min_length=1, max_length=1000, description="What to look for, in any words."
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most results to send back.")
-    threshold: float = Field(THRESHOLD, ge=0, le=1, description="Least score of a result.")
+    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most results to return.")
+    threshold: float = Field(THRESHOLD, ge=0, le=1, description="Minimum score of a result.")
 
 
 class ValidateSpecsParams(ProjectParams):
@@ -69,7 +69,7 @@ class ValidateSpecsParams(ProjectParams):
 
 
 class SpecSummary(TypedDict):
-    """A specification in brief; `problem`: why its file cannot be read, or not whole."""
+    """A specification in brief; `problem`: why its file cannot be read, or not completely."""
 
     id: str
     title: str
@@ -78,7 +78,7 @@ class SpecSummary(TypedDict):
 
 
 class ListSpecsResult(TypedDict):
-    """All specifications, in the order of their folders and then of their ids."""
+    """All specifications, ordered by folder, then by id."""
 
     results: list[SpecSummary]
 
@@ -108,7 +108,7 @@ class StepShown(TypedDict):
 
 
 class ScenarioResult(FilePlace):
-    """A scenario, and the description of its requirement; `steps` are all its clauses in order, `notes` what else."""
+    """A scenario, and the description of its requirement; `steps` are all its clauses in order, `notes` the rest."""
 
     spec_id: str
     requirement: str
@@ -124,7 +124,7 @@ class ScenarioResult(FilePlace):
 
 
 class SpecHit(FilePlace):
-    """A requirement that was found: by its own text, by a scenario of it, or by its specification's purpose."""
+    """A requirement that was found by its own text, by one of its scenarios, or by its specification's purpose."""
 
     spec_id: str
     requirement: str
@@ -143,7 +143,7 @@ class SearchSpecsResult(TypedDict):
 
 
 class ProblemShown(FilePlace):
-    """What is wrong, and where; a warning leaves everything readable."""
+    """What is wrong, and where; after a warning everything is still readable."""
 
     spec_id: str
     line: int
@@ -152,7 +152,7 @@ class ProblemShown(FilePlace):
 
 
 class ValidateSpecsResult(TypedDict):
-    """Whether all is well, warnings aside, how many files were looked at, and what is wrong with them."""
+    """Whether everything is valid apart from warnings, how many files were checked, and what is wrong with them."""
 
     valid: bool
     files: int
@@ -169,7 +169,7 @@ async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsR
 
 @handler("get_spec_requirements", title="Requirements of a specification", toolset="specs")
 async def get_spec_requirements(call: Call[Catalogue], params: SpecParams) -> SpecRequirementsResult:
-    """Return a specification's requirements by name, each with the names of its scenarios and none of their bodies."""
+    """Return a specification's requirements by name, each with the names of its scenarios but not their bodies."""
     workspace = await call.host.workspace(call, params.project)
     found = await _read_specs(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
     requirements: list[RequirementSummary] = []
@@ -228,17 +228,17 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
     vectors = workspace.spec_vectors
 
     def find() -> tuple[list[SpecMatch], str]:
-        """Search by meaning or, where that cannot be had, by words alone; then the second value says why."""
+        """Search by meaning or, if that is unavailable, by words; then the second value says why."""
         ask = partial(search, specs, params.query, vectors=vectors, limit=params.limit, threshold=params.threshold)
         try:
             open_embedder = partial(embedder_of, environ=call.host.environ)
             return ask(embedder=vectors.embedder(workspace.embedding, open_embedder)), ""
         except ProviderUnavailable as problem:
-            return ask(embedder=None), f"searched by words alone: {problem.message}"
+            return ask(embedder=None), f"searched by words only: {problem.message}"
 
     matches, problem = await workspace.in_turn(find)
     coverage = coverage_of(workspace, SearchStats(), fresh=fresh, started=started)
-    # Specifications, not the project's files: these are what was looked at.
+    # Only the specifications were searched, not all of the project's files.
     coverage["files_searched"] = len(specs)
     if problem:
         coverage["detail"] = problem
@@ -247,7 +247,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
 
 @handler("validate_specs", title="Validate specifications", toolset="specs")
 async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> ValidateSpecsResult:
-    """Tell what is malformed or missing in the project's specifications, by file and line."""
+    """Report what is malformed or missing in the project's specifications, by file and line."""
     workspace = await call.host.workspace(call, params.project)
     spec_id = params.spec_id
 
@@ -256,7 +256,7 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
         problems: list[ProblemShown] = []
         for one in specs:
             found = [one.unreadable] if one.unreadable else []
-            # A file that cannot be read would otherwise be told, too, to have no requirements.
+            # Otherwise an unreadable file would also be reported to have no requirements.
             if one.spec.requirements or not one.unreadable:
                 found += validate(one.spec)
             problems += [
@@ -279,14 +279,14 @@ HANDLERS: tuple[Handler, ...] = (list_specs, get_spec_requirements, get_scenario
 
 
 async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]) -> LookT:
-    """Look at the specifications as they are saved now."""
+    """Apply ``look`` to the specifications as they are saved now."""
     await workspace.refresh()
 
     def read(path: bytes) -> Document | Skipped:
         try:
             descriptor, status, _ = workspace.editor.root.open_file(path)
         except (Forbidden, InvalidParams) as refused:
-            # A link out of the project, or a folder called spec.md: told as a problem of this file, and of no other.
+            # A link out of the project, or a folder called spec.md: a problem of this file only.
             return Skipped("unreadable", refused.message)
         with Descriptor(descriptor):
             if status.st_size > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Search by syntax, and what its matches become."""
+"""Search by syntax, and rewriting of its matches."""
 
 import shlex
 import time
@@ -51,24 +51,24 @@ from flashgrep.search.structural import (
 from flashgrep.workspace import View, Workspace
 
 MOST_PATTERN = 8_192
-"""Characters of a pattern, and of what its matches become."""
+"""Most characters of a pattern, and of a rewrite."""
 MOST_REWRITTEN = 10_000
-"""Matches that one call rewrites."""
+"""Most matches that one call rewrites."""
 HIT_OVERHEAD = 150
 """Characters of JSON around a match."""
 ASKED = {"pattern", "rewrite", "path", "include", "exclude", "language"}
-"""What a change carries, so that it is found again."""
+"""What a change carries to identify it."""
 LINES_SHOWN = 8
 """Of a match, for a model."""
 
 
 class StructuralParams(Params):
-    """The pattern, where, and how much of it to send back."""
+    """The pattern, where to search, and how much to return."""
 
     pattern: str = Field(
         min_length=1,
         max_length=MOST_PATTERN,
-        description="Code with metavariables, as `foo($A, 1)`, `foo($$$ARGS)`: $A is one node, $$$ARGS any number.",
+        description="Code with metavariables, e.g. `foo($A, 1)`, `foo($$$ARGS)`: $A is one node, $$$ARGS any number.",
     )
     path: Below = None
     include: Include = []
@@ -76,12 +76,12 @@ class StructuralParams(Params):
     language: Annotated[
         Languages,
         Usage(short="-t"),
-        Field(description="Languages the pattern is written in, as py or rust; by default any that it is code of."),
+        Field(description="Languages of the pattern, e.g. py or rust; default: every one in which it parses."),
     ] = []
     rewrite: str | None = Field(
-        None, max_length=MOST_PATTERN, description="What each match would become: shows the diff, writes nothing."
+        None, max_length=MOST_PATTERN, description="Replacement of each match: shows the diff, writes nothing."
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most matches to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most matches to return.")
     cursor: Cursor = None
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 30_000
@@ -104,9 +104,9 @@ class StructuralHit(FilePlace):
 
 
 class StructuralResult(TypedDict):
-    """Matches by path, how many there are in all where that is known, and what was covered.
+    """Matches by path, their total if known, and what was covered.
 
-    With `rewrite`: the diff of `files` files, and `change`, by which structural_rewrite writes it.
+    With `rewrite`: the diff of `files` files, and `change`, which structural_rewrite takes to write it.
     """
 
     results: list[StructuralHit]
@@ -120,7 +120,7 @@ class StructuralResult(TypedDict):
 
 
 def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
-    """Yield the matches as a search's, or the difference and how to write it."""
+    """Yield the matches like those of a search, or the diff and how to write it."""
     if "diff" not in result:
         hits = list[StructuralHit]()
         for hit in result["results"]:
@@ -151,17 +151,15 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
 async def structural(call: Call[Catalogue], params: StructuralParams) -> StructuralResult:
     """Find code by its syntax: a pattern is code with metavariables, whatever its layout.
 
-    Use it for calls, statements or definitions of a shape; query for plain text.
+    Use it for calls, statements or definitions of a certain shape; query for plain text.
     """
     started = time.perf_counter()
     view: View
     if params.rewrite is None:
         view = await open_view(call, params)
     elif params.rev or params.cursor:
-        raise InvalidParams(
-            "rewrite: works on the files as they are, all at once: leave out rev and cursor", field="rewrite"
-        )
-    else:  # what an editor has not saved is not written over
+        raise InvalidParams("rewrite: works on all current files at once: leave out rev and cursor", field="rewrite")
+    else:  # unsaved text in an editor is not overwritten
         view = await call.host.workspace(call, params.project)
     fresh = await view.refresh() if params.fresh else False
     keep = await make_path_filter(view, params.include, params.exclude, params.language, below=params.path)
@@ -177,7 +175,7 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     budget, reached = Budget(params.max_tokens), None
     for found in answer.files:
         hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
-        # Of the first file one match at least, so that each page continues.
+        # At least one match of the first file, so that each page makes progress.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
         reached = Position(found.path, found.before + len(taken)) if taken else reached
@@ -199,9 +197,9 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
 async def _show_difference(
     workspace: Workspace, answer: StructuralAnswer, params: StructuralParams, result: StructuralResult
 ) -> None:
-    """Put what the matches would become into a result."""
+    """Put the rewritten matches into a result."""
     rewriting = await _plan(workspace, answer)
-    # The engine that would write it checks it: a diff that is shown can be written as it is.
+    # Checked by the engine that would write it: a diff that is shown can be written.
     made, _ = await run_sync(partial(write_batch, workspace.editor, rewriting.operations, "atomic", dry_run=True))
     for one in made["results"]:
         if one["status"] in {"failed", "conflict"}:
@@ -209,7 +207,7 @@ async def _show_difference(
     diff, most = made.get("diff", ""), params.max_tokens * CHARS_PER_TOKEN
     result["next"], result["files"] = None, rewriting.files
     result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most or made.get("diff_truncated", False)
-    # Only a whole change may be written: the name stands for all places, and a part would look like all of them.
+    # Only a whole change may be written: its name stands for all places, and a part would look like all of them.
     if answer.complete and answer.next is None and rewriting.operations:
         asked = params.model_dump_json(include=ASKED, exclude_defaults=True)
         result["change"] = f"{rewriting.name} {asked}"
@@ -238,7 +236,7 @@ async def _plan(workspace: Workspace, answer: StructuralAnswer) -> Rewriting:
             f"it would change {rewriting.files} files in more than {most} places",
             observed=observed,
             limit=most,
-            guidance="take a part of the project at a time, by path or include",
+            guidance="rewrite part of the project at a time, by path or include",
         )
     return rewriting
 
@@ -247,7 +245,7 @@ class StructuralRewriteParams(Params):
     """Parameters of structural_rewrite."""
 
     change: str = Field(
-        min_length=1, max_length=8 * MOST_PATTERN, description="`change` of an answer of structural, as it stands."
+        min_length=1, max_length=8 * MOST_PATTERN, description="`change` from an answer of structural, unchanged."
     )
     deadline_ms: Deadline = 60_000
     project: ProjectName = None
@@ -261,11 +259,11 @@ class StructuralRewriteParams(Params):
     render=render_batch,
 )
 async def structural_rewrite(call: Call[Catalogue], params: StructuralRewriteParams) -> BatchResult:
-    """Write the diff that structural has shown for a rewrite: all of it, or nothing if it would be another one now."""
+    """Write the diff that structural showed for a rewrite: all of it, or nothing if the diff would differ now."""
     name, _, said = params.change.partition(" ")
     try:
         asked = StructuralParams.model_validate_json(said)
-    except ValueError:  # pydantic's errors are some
+    except ValueError:  # includes pydantic's errors
         raise InvalidParams("change: unknown; pass the value that structural returned", field="change") from None
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
@@ -276,10 +274,10 @@ async def structural_rewrite(call: Call[Catalogue], params: StructuralRewritePar
     if not answer.complete:
         raise DeadlineExceeded("not all files could be searched in time; nothing is written")
     rewriting = await _plan(project, answer)
-    # Made again from the pattern instead of kept: no state lies between the calls, and every change of a file shows.
+    # Computed again from the pattern instead of kept: no state between the calls, and every change of a file shows.
     if rewriting.name != name:
         raise Conflict(
-            "it would be another diff by now; nothing is written",
+            "the diff would differ now; nothing is written",
             reason="change_differs",
             guidance="call structural again, and look at the new diff",
         )
@@ -303,7 +301,7 @@ async def _search(
     named = languages_named(params.language) if params.language else CODE
     if not named:
         known = ", ".join(sorted(SYNTAX))
-        raise InvalidParams(f"language: no grammar to search by syntax; there are {known}", field="language")
+        raise InvalidParams(f"language: no grammar to search by syntax; known are {known}", field="language")
     question = StructuralQuestion(
         pattern=params.pattern,
         rewrite=params.rewrite,

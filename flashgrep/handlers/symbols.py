@@ -1,4 +1,4 @@
-"""Symbols: where a name is defined and used, what a file or project has in it."""
+"""Symbols: where a name is defined and used, and what a file or project defines."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -60,16 +60,16 @@ from flashgrep.search.symbols import (
 from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
-"""Characters of JSON, and of text, around one occurrence's texts."""
+"""Overhead of one occurrence in characters, as JSON and as text."""
 OUTLINE_TOKENS = 2_000
-"""Size of an outline that sets none."""
+"""Default size of an outline."""
 MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
-"""Symbols of a structured outline that sets no size, and about how many characters of JSON one takes."""
+"""Default number of symbols in a structured outline, and the approximate characters of JSON of one."""
 FEW = 2
-"""Uses of one role: more have their role said once, above all of them."""
+"""Uses of one role; if there are more, the role is said once, above all of them."""
 NOTES: Final[tuple[tuple[Literal["namesakes", "unsure"], str], ...]] = (
-    ("namesakes", "[{} definitions have this name, and uses are of any of them; Container.name asks about one]"),
-    ("unsure", "[{} uses left out: too vague to tell whose]"),
+    ("namesakes", "[{} definitions have this name, a use may be of any; Container.name asks about one]"),
+    ("unsure", "[{} uses left out: too ambiguous to resolve]"),
 )
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
@@ -81,28 +81,28 @@ SymbolKind = Literal[
 class GetSymbolParams(Params):
     """Which symbol, how its name is compared, and which occurrences are wanted."""
 
-    symbol_name: SymbolName = Field(description="A name, or a qualified one as Class.method or mod::fn.")
+    symbol_name: SymbolName = Field(description="A name, or a qualified one such as Class.method or mod::fn.")
     match: Match = Field(
         "exact",
-        description="prefix: definitions whose name begins so. fuzzy: the defined names most like it.",
+        description="prefix: definitions whose name starts with it. fuzzy: the most similar defined names.",
     )
     case: Annotated[
         Literal["sensitive", "insensitive"], Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"})
-    ] = Field("sensitive", description="How letters are compared.")
+    ] = Field("sensitive", description="How letter case is compared.")
     kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
     role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
-    body: bool = Field(default=False, description="With their text; definitions alone, unless `role` says more.")
+    body: bool = Field(default=False, description="Include their text; only of definitions, unless `role` says more.")
     path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most occurrences to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most occurrences to return.")
     cursor: Cursor = None
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 10_000
     fresh: Fresh = True
     position_encoding: Annotated[PositionEncoding | None, RARE] = Field(
-        None, description="What columns of names count, as utf-16; with it their ends are told, too."
+        None, description="What columns of names count, e.g. utf-16; adds end columns."
     )
     rev: Rev = None
     project: ProjectName = None
@@ -112,7 +112,7 @@ class GetSymbolParams(Params):
 class SymbolHit(FilePlace):
     """One occurrence: lines of the whole construct, `line_number` and `column` of the name.
 
-    `column` counts characters or, if that is given, by `position_encoding`; then `end_column` is behind the name.
+    `column` counts characters or, if that is given, by `position_encoding`; then `end_column` is after the name.
     """
 
     symbol_name: str
@@ -134,10 +134,10 @@ class SymbolHit(FilePlace):
 class GetSymbolResult(TypedDict):
     """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
 
-    `total`: null for a name in more than 500 files, or a prefix of names that more than 100 define, as long as there is
-    a `next`: it is answered some files at a time, those that define it first. `namesakes`: this many definitions have
-    the name, and the uses are of any of them; a qualified name asks about one. `unsure`: uses left out that may be of
-    the qualified name; on what they are used is not told.
+    `total`: null while there is a `next` for a name in more than 500 files, or a prefix with more than 100 defining
+    files: these are answered some files at a time, defining files first. `namesakes`: the number of definitions with
+    the name; a use may be of any of them, and a qualified name selects one. `unsure`: uses left out because they may or
+    may not be of the qualified name.
     """
 
     symbol_name: str
@@ -151,7 +151,7 @@ class GetSymbolResult(TypedDict):
 
 
 def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
-    """Yield each occurrence's place: of a definition its kind and signature, of a use its role, where, and the line."""
+    """Yield each occurrence's place: a definition with kind and signature, a use with role, container and line."""
     roles = {hit["role"] for hit in result["results"]}
     is_said = not style.is_person and len(result["results"]) > FEW and len(roles) == 1 and "definition" not in roles
     if is_said:
@@ -189,7 +189,7 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
     """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
 
-    Use it for names of code; comments and strings do not count (query finds those).
+    Use it for names in code; comments and strings do not count (query finds those).
     """
     return await ask_projects(call, params, _ask, _join)
 
@@ -218,7 +218,7 @@ async def _ask(
         encoding=params.position_encoding,
     )
     answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
-    # What is sent counts: a line of text takes far less than the same hit as JSON.
+    # Budget what is sent: a line of text takes far less than the same hit as JSON.
     overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
     hits = Budget(params.max_tokens).fit(
         map(_format_hit, answer.results),
@@ -230,7 +230,7 @@ async def _ask(
             + len(hit["file_path"])
         ),
     )
-    # A cursor counts occurrences: their order is that of roles, tiers and paths, which later pages share.
+    # A cursor counts occurrences, ordered by role, tier and path, which later pages share.
     reached = question.after + len(hits)
     result: GetSymbolResult = {
         "symbol_name": params.symbol_name,
@@ -249,13 +249,13 @@ async def _ask(
 
 
 def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]]) -> None:
-    """Suggest the nearest names of all projects, where none has the symbol."""
+    """Suggest the nearest names of all projects if none has the symbol."""
     result.pop("suggestions", None)
     if namesakes := sum(one.result.get("namesakes", 0) for one in answers):
         result["namesakes"] = namesakes
     if unsure := sum(one.result.get("unsure", 0) for one in answers):
         result["unsure"] = unsure
-    # Only if no project has it; a suggestion alongside results would be noise.
+    # Only if no project has it; next to results a suggestion would be noise.
     near = [name for one in answers for name in one.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
@@ -292,10 +292,10 @@ def _format_hit(found: Found) -> SymbolHit:
 class OutlineParams(Params):
     """Which file or folder, and how much of it."""
 
-    path: PathText = Field("", description="File or folder, relative to the project; empty: as repo_map.")
-    everything: Annotated[bool, RARE] = Field(default=False, description="Fields, variables and enumerators too.")
+    path: PathText = Field("", description="File or folder, relative to the project; empty: like repo_map.")
+    everything: Annotated[bool, RARE] = Field(default=False, description="Include fields, variables and enumerators.")
     structured: Annotated[bool, RARE] = Field(
-        default=False, description="Of a file or folder: `entries` with their ranges in place of lines, for programs."
+        default=False, description="Return `entries` with their ranges instead of lines, for programs."
     )
     position_encoding: Encoding = "utf-32"
     max_tokens: MaxTokensIfSet = None
@@ -305,7 +305,7 @@ class OutlineParams(Params):
 
 
 class OutlineEntry(TypedDict):
-    """A symbol of a structured outline; `depth`: how many of the symbols before it, the nearest ones, are around it."""
+    """A symbol of a structured outline; `depth`: its nesting level."""
 
     name: str
     kind: str
@@ -334,7 +334,7 @@ class OutlineResult(TypedDict):
 
 
 def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
-    """Yield each file and, set in below it, its symbols with their lines."""
+    """Yield each file and, indented below it, its symbols with their lines."""
     for file in result["results"]:
         yield style.path(file)
         yield from (f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}" for one in file.get("entries", ()))
@@ -345,7 +345,7 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
 
 
 def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
-    """Yield the same, and how much of a file or folder is left out."""
+    """Yield the outline, and how much of it is left out."""
     yield from render_map(result, style)
     if result.get("path") and result["left_out"]:
         yield f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
@@ -359,9 +359,9 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     render=render_outline,
 )
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
-    """Show what a file, or each file of a folder, defines as a tree; without a path, as repo_map.
+    """Show what a file, or each file of a folder, defines, as a tree; like repo_map without a path.
 
-    Use it before you read a long file. A line number alone: up to the next.
+    Use it before you read a long file. A single line number means: up to the next entry.
     """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
@@ -381,7 +381,7 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
         if params.structured and paths is not None:
             return _format_structure(source, paths, params, fresh=fresh)
         if paths is None:
-            # Without a path, what matters most of all, as repo_map.
+            # Without a path, what matters most, like repo_map.
             made = repository_map(source, max_chars=max_chars)
         else:
             made = outline(source, paths, max_chars=max_chars, everything=params.everything)
@@ -414,7 +414,7 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
 def _format_structure(
     source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams, *, fresh: bool
 ) -> OutlineResult:
-    """Return the symbols of files with their ranges, up to this many; called in the thread of the lookup."""
+    """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
     made = Outline()
     room = MOST_ENTRIES if params.max_tokens is None else params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
     files: list[OutlineFile] = []
@@ -424,7 +424,7 @@ def _format_structure(
             if not room:
                 made.left_out += 1
                 continue
-            # Counted in entries here: each has about as many characters as any other.
+            # Budgeted in entries, which are all about the same size.
             room -= 1
             row = symbols.row(index)
             whole = columns.range(row[START], row[END])
@@ -448,11 +448,11 @@ def _format_structure(
 
 
 class RepoMapParams(Params):
-    """What of the project, and how much."""
+    """Which part of the project, and how much."""
 
     path: PathText = Field("", description="Only definitions below this folder.")
     mentions: Annotated[list[NameText], Field(max_length=100)] = Field(
-        default=[], description="Names, words of names, or parts of paths, that matter now."
+        default=[], description="Names, words of names, or parts of paths to focus on."
     )
     max_tokens: MaxTokens = 1_500
     fresh: Annotated[Fresh, RARE] = True
@@ -462,9 +462,9 @@ class RepoMapParams(Params):
 
 @handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_map)
 async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
-    """Show the definitions that matter most in a project or folder: those the rest leans on.
+    """Show the most important definitions of a project or folder: those the rest depends on.
 
-    Use it first in code you do not know.
+    Use it first in unfamiliar code.
     """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False

@@ -1,4 +1,4 @@
-"""For editors: what of a file can be folded away, and what is around its places."""
+"""For editors: foldable ranges of a file, and the syntax around positions."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, NotRequired, TypeVar
@@ -41,20 +41,20 @@ class FoldShown(TypedDict):
 
 
 class FoldsResult(TypedDict):
-    """What can be folded, by place; `reason`: why there is nothing, as `no_language`."""
+    """Foldable ranges in order; `reason`: why there are none, e.g. `no_language`."""
 
     results: list[FoldShown]
     reason: NotRequired[str]
 
 
 def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
-    """Yield each range of lines with what it is."""
+    """Yield each range of lines with its kind."""
     yield from (f"{style.line(span({**one}))} {one['kind']}" for one in result["results"])
 
 
 @handler("folds", command="folds path", toolset="editors", render=render_folds)
 async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
-    """Tell which lines of a file can be folded away: bodies, brackets, runs of comments and of imports."""
+    """List the foldable ranges of a file: bodies, brackets, runs of comments and of imports."""
 
     def find(_symbols: FileSymbols, root: Node) -> list[FoldShown]:
         return [{"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind} for one in find_folds(root)]
@@ -80,14 +80,14 @@ class EnclosingParams(FoldsParams):
 
 
 class EnclosingResult(TypedDict):
-    """For each place the ranges around it, the innermost first; none where it is outside the text."""
+    """For each place the ranges around it, innermost first; none if it is outside the text."""
 
     results: list[list[Range]]
     reason: NotRequired[str]
 
 
 def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
-    """Yield a line for each place: the ranges around it, the innermost first."""
+    """Yield a line for each place: the ranges around it, innermost first."""
     for ranges in result["results"]:
         yield " ".join(
             f"{one['start_line']}:{one['start_column']}-{one['end_line']}:{one['end_column']}" for one in ranges
@@ -96,7 +96,7 @@ def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
 
 @handler("enclosing", toolset="editors", render=render_enclosing)
 async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> EnclosingResult:
-    """Tell what is around places of a file: the name, the expression, the statement, the function, and so on."""
+    """List the syntax around places of a file: the name, the expression, the statement, the function, and so on."""
 
     def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
         columns, found = Columns(symbols.lines, params.position_encoding), []

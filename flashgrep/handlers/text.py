@@ -1,7 +1,7 @@
 """Answers as text, for a model, a terminal or a pipe: what the renderers of all methods share.
 
-A method's own renderer is next to its handler and yields lines. What is as usual is not said; what is not is in
-the notes: after the answer in brackets for a model, on stderr for a person.
+Each method's renderer is next to its handler and yields lines. Only the unusual is said, in notes: in brackets after
+the answer for a model, on stderr for a person.
 """
 
 import base64
@@ -21,49 +21,49 @@ from flashgrep.errors import ErrorObject, clip
 
 PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
 LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
-"""Characters of a matching line beyond which a model is shown a part of it (lines of code are shorter), how many it is
-shown then, and how many of them at most before the match."""
+"""A model is shown part of a matching line longer than this (lines of code are shorter): this many characters, with at
+most so many before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""What a terminal may obey, except for line ends and tabs: C0, DELETE and C1."""
+"""Characters that control a terminal, except for line ends and tabs: C0, DELETE and C1."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")
-"""Members of a read's continuation that are not as in the call before."""
+"""Members of a read's continuation that differ from the previous call."""
 
 ENTRY = re.compile(r"( *)(\d+)(?:-(\d+))? (.*)")
-"""A line of an outline: how deep, from where to where, and what."""
+"""A line of an outline: indentation, first and last line, and text."""
 USUAL = re.compile(
     r"(?:^|(?<=^async )|(?<=^export )|(?<=^pub )|(?<=^pub\(crate\) ))(?:def|function|fn) (?=[\w$]+ ?[(<])"
     r"|^func (?=[\w(])|:? *# type: ignore.*"
     r"| = function(?= ?\()| -> None:?$|(?<=[\w)\]]):$|(?<=\() ?(?:self|cls|&self|&mut self)(?:, |,? ?(?=\)))"
     r"|(?<=__)(?<!__init__)(?<!__new__)(?<!__call__)\(.*"
 )
-"""What an outline for a model leaves out: parentheses tell a function, its first parameter is told by its class, those
-of Python's special methods by the language; notes for a type checker."""
+"""What an outline for a model leaves out: keywords of functions (their parentheses show them), ``self``, the parameters
+of Python's special methods, and notes for type checkers."""
 OWNER = re.compile(r"[\w$.]+\.prototype(?=\.[\w$]+ ?\()")
-"""The class of a method that is set on its prototype, which the lines below do not repeat."""
+"""The class of a method set on its prototype, which the lines below do not repeat."""
 EVIDENT_GAP = 10
-"""Lines from the end of a definition to the next one: blank ones, decorators, a comment. Its end is not told then."""
+"""Most lines between a definition's end and the next one (blanks, decorators, a comment) for its end to be left out."""
 ENTRY_SHOWN = 56
-"""Characters of a line of an outline: long signatures are for reading the definition."""
+"""Characters of an outline's line: for long signatures, read the definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """For whom an answer is rendered: by default for a model."""
+    """Who an answer is rendered for: by default a model."""
 
     is_person: bool = False
-    """On the command line: columns are shown, notes speak of options, paths are seen from the current folder."""
+    """On the command line: show columns, name options in notes, make paths relative to the current folder."""
     color: bool = False
     headings: bool = True
-    """One heading for each file instead of its path on each line; a pipe has none."""
+    """One heading per file instead of its path on each line; off in a pipe."""
     root: str = ""
     cwd: str = ""
     roots: Mapping[str, str] = field(default_factory=dict)
-    """Of each project, where several were asked."""
+    """The root of each project, if several were asked."""
 
     def path(self, item: Mapping[str, Any]) -> str:
-        """Return the path of a result on one line: for a person as seen from the current folder, in its own bytes.
+        """Return the path of a result on one line: for a person relative to the current folder, in its raw bytes.
 
-        Of several projects a person gets whole paths, a model the project's name before each.
+        With several projects, a person gets full paths, a model the project's name before each.
         """
         raw, shown, project = item.get("file_path_bytes"), str(item["file_path"]), item.get("project", "")
         if not self.is_person:
@@ -82,7 +82,7 @@ class Style:
         return self.paint(PATH_COLOR, self.text(shown).replace("\n", "\\x0a") if self.headings else shown)
 
     def text(self, text: str) -> str:
-        """Return text of a file; what is in it must not give a terminal orders."""
+        """Return text of a file, with control characters escaped on a terminal."""
         return escape_controls(text) if self.is_person and self.headings else text
 
     def note(self, text: str) -> str:
@@ -94,7 +94,7 @@ class Style:
         return self.paint(LINE_COLOR, str(number))
 
     def paint(self, color: str, text: str) -> str:
-        """Return ``text`` in a colour, where colours are wanted."""
+        """Return ``text`` in a colour, if colours are wanted."""
         return color + text + PLAIN if self.color else text
 
 
@@ -102,14 +102,14 @@ FOR_MODEL = Style()
 
 
 def escape_controls(text: str) -> str:
-    """Return text with every control sequence written out."""
+    """Return text with control characters escaped."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
     """Yield matching lines with their context, below a heading for each file or after its path, as ripgrep does.
 
-    For a model the hits of a file stand together where its best one would, and long lines are cut around the match.
+    For a model, a file's hits are grouped at the position of the best one, and long lines are cut around the match.
     """
     last = None
     if not style.is_person:
@@ -150,7 +150,7 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
 
 
 def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the hits of a file, in order of lines where they have context, so that no line is shown twice."""
+    """Return the hits of a file, sorted by line if they have context, so that no line is shown twice."""
     if not any(hit.get("before") or hit.get("after") for hit in hits):
         return list(hits)
     trimmed, shown = list[Mapping[str, Any]](), 0
@@ -158,7 +158,7 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ends = [*(hit["start_line"] for hit in ordered[1:]), None]
     for hit, end in zip(ordered, ends, strict=True):
         before, after = hit.get("before", []), hit.get("after", [])
-        # What the hit before it has shown already.
+        # Already shown by the previous hit.
         before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
         after = after if end is None else after[: max(0, end - hit["end_line"] - 1)]
         shown = hit["end_line"] + len(after)
@@ -167,7 +167,7 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:
-    """Yield places, each (path, lines, what is there); those of one file in a row share its heading."""
+    """Yield places, each (path, lines, text); consecutive places of one file share a heading."""
     for path, grouped in groupby(places, key=lambda place: place[0]):
         group = list(grouped)
         if style.is_person or len(group) == 1:
@@ -179,11 +179,11 @@ def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Itera
 
 
 def shorten_entries(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a file's outline for a model: without what is usual, or said by a line alongside."""
+    """Return the lines of a file's outline for a model, without what is usual or evident from other lines."""
     entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
-    nexts: list[tuple[int, int]] = []  # of what comes next on each level: how deep it is, and its first line
+    nexts: list[tuple[int, int]] = []  # for the next entry on each level: its indentation and first line
     places: list[str] = []
-    # From the last line on, since where an entry ends is evident from what follows it.
+    # From the last line backwards, since the end of an entry is evident from what follows it.
     for indent, first, last, _ in reversed(entries):
         while nexts and nexts[-1][0] > len(indent):
             nexts.pop()
@@ -200,13 +200,13 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
 
 
 def span(item: Mapping[str, Any]) -> str:
-    """Return the lines of a result, as 3 or 3-9."""
+    """Return the line range of a result, e.g. 3 or 3-9."""
     first, last = item["start_line"], item["end_line"]
     return f"{first}" if first == last else f"{first}-{last}"
 
 
 def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL) -> str:
-    """Return an answer as a model reads it: its lines, then what is unusual of it in brackets."""
+    """Return an answer as a model reads it: its lines, then notes in brackets."""
     lines = "\n".join(render(result, style))
     notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
     return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
@@ -230,18 +230,18 @@ def format_json(result: Any) -> str:
 
 
 def render_error(error: ErrorObject) -> str:
-    """Return an error as a model reads it: what went wrong, and what is known of it that the message does not say."""
+    """Return an error as a model reads it: what went wrong, and details that the message does not have."""
     message, data = error["message"], dict(error["data"])
     lines = [f"error {error['code']} {data.pop('reason', '')}: {message}"]
     if "problems" in data:  # the first is the message, and names the field
         data.pop("field", None)
         others = data.pop("problems")[1:]
         lines += [f"{one['field']}: {one['problem']}" for one in others]
-    # The message says it for people; twice would cost tokens.
+    # The message already has it; repeating costs tokens.
     if "near: " in message:
         data.pop("near", None)
     if likely := data.pop("likely_lines", []):
-        lines += ["meanwhile the lines with most of the words:", *likely]
+        lines += ["until then, the lines with most of the words:", *likely]
     for name, value in data.items():
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if said and said not in {"null", "[]", "{}"} and said not in message:
@@ -250,7 +250,7 @@ def render_error(error: ErrorObject) -> str:
 
 
 def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
-    """Yield what the reader has to know of an answer besides itself: that it is empty, cut or incomplete."""
+    """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
     coverage, results = result.get("coverage") or {}, result.get("results")
     near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
     if results == []:
@@ -262,9 +262,9 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         # A model has the summary above.
         yield from [result["summary"]] if style.is_person and "summary" in result else []
     elif results and result.get("mode") == "words":
-        yield "the text itself is nowhere; these lines are nearest to it"
+        yield "no line has the text itself; these lines come nearest"
     elif results and result.get("fuzzy"):
-        yield "no path has all of it; these are nearest"
+        yield "no path has all of it; these come nearest"
     elif results and result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
     if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
@@ -274,7 +274,7 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
         members = (f"{name}={value}" for name, value in cursor.items())
         yield f"cut at line {result['end_line']}; go on with {' '.join(flags if style.is_person else members)}"
-    # An answer that stopped at its size is not incomplete: the cursor leads on.
+    # An answer cut at its budget is not incomplete: the cursor leads to the rest.
     is_cut = bool(result.get("next"))
     if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
         yield f"incomplete: {coverage.get('detail') or 'the deadline came first'}"

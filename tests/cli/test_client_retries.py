@@ -93,7 +93,7 @@ def test_what_writes_says_that_its_fate_is_unknown(
 ) -> None:
     monkeypatch.setattr(client, "_die_of_interrupts", lambda: None)
     assert run(monkeypatch, state, 1, command, "a") == (2, [command])
-    assert "whether it was carried out is unknown: look before you try again" in capfd.readouterr().err
+    assert "it may or may not have been carried out: check before you try again" in capfd.readouterr().err
 
 
 def test_what_writes_is_known_to_be_done_though_nobody_reads_what_it_prints(

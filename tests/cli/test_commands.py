@@ -106,7 +106,7 @@ def test_a_file_name_that_is_not_utf8_is_printed_in_its_own_bytes(daemon: Daemon
 def test_a_folder_outside_any_project_is_not_indexed_by_a_mere_query(daemon: DaemonAtHand, tmp_path: Path) -> None:
     found = daemon.run("query", "x", cwd=tmp_path)
     assert found.returncode == 2
-    assert "make the folder one with: fgrep index" in found.stderr
+    assert "make the folder a project with: fgrep index" in found.stderr
     assert list(tmp_path.iterdir()) == []
 
 

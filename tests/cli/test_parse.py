@@ -103,8 +103,8 @@ def test_a_help_names_other_methods_as_the_command_line_does() -> None:
     found = parse_line(METHODS, ["query", "--help"], 100)
     assert isinstance(found, Output)
     words = b" ".join(found.stdout.split()).decode()
-    assert "a name's definition or uses (fgrep symbol), nor when you know only what the code does" in words
-    assert "(fgrep search-code)" in words
+    assert "fgrep symbol for a name's definition or uses" in words
+    assert "fgrep search-code when you" in words
     assert "get_symbol" not in words
 
 

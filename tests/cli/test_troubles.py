@@ -58,7 +58,7 @@ def test_doctor_without_a_daemon_has_nothing_to_complain_of(cold_daemon: DaemonA
 def test_doctor_tells_a_state_folder_that_others_may_write(cold_daemon: DaemonAtHand) -> None:
     Path(cold_daemon.paths.state).mkdir(mode=0o700)
     Path(cold_daemon.paths.state).chmod(0o777)
-    assert "may be written by others" in checks(cold_daemon, status=1)["state"]
+    assert "is writable by others" in checks(cold_daemon, status=1)["state"]
 
 
 @pytest.mark.parametrize("full", ["cache", "state"])

@@ -151,7 +151,7 @@ def test_a_project_makes_things_stricter_and_cannot_undo_its_users_read_only_mod
     assert stricter.settings.specs.folders == ["docs/*", "."]
     undone = read(tmp_path, "read_only = false", load(environ={"FLASHGREP_READ_ONLY": "1"}))
     assert undone.settings.read_only
-    assert "cannot undo" in undone.warnings[0]
+    assert "cannot loosen" in undone.warnings[0]
     assert read(tmp_path, "read_only = false").warnings == ()
 
 
@@ -184,4 +184,4 @@ def test_settings_that_break_while_the_daemon_runs_leave_those_of_its_start(
     found = cold_daemon.run("query", "needle", cwd=root)
     assert (found.returncode, found.stdout) == (0, "a.txt:1:1:needle\n")
     assert str(file) in found.stderr
-    assert "the settings of the start hold" in found.stderr
+    assert "the settings read at start stay in force" in found.stderr

@@ -140,7 +140,7 @@ def test_a_state_folder_is_made_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
 def test_a_state_folder_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
-    with pytest.raises(PermissionError, match="may be written by others"):
+    with pytest.raises(PermissionError, match="is writable by others"):
         make_private(str(tmp_path))
 
 

@@ -192,7 +192,7 @@ def test_a_state_folder_others_may_write_to_is_refused(cold_daemon: DaemonAtHand
     state = Path(cold_daemon.paths.state)
     state.mkdir()
     state.chmod(0o777)
-    with pytest.raises(PermissionError, match="may be written by others"):
+    with pytest.raises(PermissionError, match="is writable by others"):
         start_daemon(cold_daemon.paths, cold_daemon.environ)
     state.chmod(0o700)
 

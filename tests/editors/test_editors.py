@@ -144,7 +144,7 @@ def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> Non
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"fgrep: pick is shown on a terminal, and here is none\n"
+    assert done.stderr == b"fgrep: pick needs a terminal, and there is none\n"
 
 
 def test_editors_are_told_the_place_in_their_own_way() -> None:

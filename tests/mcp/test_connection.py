@@ -203,7 +203,7 @@ def test_project_is_shown_where_there_is_one_to_name(
     assert naming(several) >= {"query", "stats", "write_code"}
     error = host(daemon, opened, cwd=mine).call("stats", project="named")["structuredContent"]
     assert error["data"]["reason"] == "outside_root"
-    assert "leave `project` out" in error["data"]["suggestion"]
+    assert "leave out `project`" in error["data"]["suggestion"]
 
 
 # -- the process -----------------------------------------------------------------------------------------------------

@@ -340,10 +340,10 @@ def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert serving.stderr.readline() == "fgrep: the daemon ended; another one serves\n"
+    assert serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     assert cold_daemon.run("daemon", "restart").returncode == 0
-    assert serving.stderr.readline() == "fgrep: the daemon ended; another one serves\n"
+    assert serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     serving.terminate()
     assert serving.wait(BOUND) == 0

@@ -72,7 +72,7 @@ def test_an_imported_index_says_which_is_meant(daemon: DaemonAtHand, root: Path,
     # What was not imported is told as before.
     assert told(ask(wire, "references"))[:2] == [("late.py", 2, None), ("mill.py", 2, "scip")]
     assert told(ask(wire, "references"))[2:] == [("use.py", 2, "scip")]
-    assert "1 of 1 told by an imported SCIP index" in daemon.run("definition", "use.py", "2", "9", cwd=root).stdout
+    assert "1 of 1 from an imported SCIP index" in daemon.run("definition", "use.py", "2", "9", cwd=root).stdout
     # A file with another text speaks for itself, at once.
     (root / "mill.py").write_text("\n" + MILL)
     assert all(one[2] is None for one in told(ask(wire)))

@@ -112,7 +112,7 @@ def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: M
             everywhere[0],
             everywhere[2],
         ]
-        assert "told by a language server" in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
+        assert "from a language server" in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
         assert len(read_log(folder, "pid")) == 1
         # Neither what is saved nor what is typed is answered as it was before.
         (root / "loom.py").write_text("\n\nclass Loom:\n    def weave(self): ...\n")

@@ -110,7 +110,7 @@ async def test_an_index_in_a_folder_others_may_write_to_is_not_opened(root: Path
         folder.chmod(0o777)
         async with opened(root) as workspace:
             assert not workspace.index.is_open
-            assert "may be written by others" in workspace.progress.detail
+            assert "is writable by others" in workspace.progress.detail
             assert await files_with(workspace, "needle") == {b"a.txt"}
         folder.chmod(0o700)
     async with opened(root) as workspace:

@@ -266,7 +266,7 @@ async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_made_anew(
         assert not former.parent.exists()
         assert writes.exists()
         workspace = await projects.open(str(root))
-        assert workspace.progress.detail == "indexed anew: the index of an earlier version is not read"
+        assert workspace.progress.detail == "reindexed: the index of an earlier version is not used"
         await opened(projects, root)
         assert workspace.progress.detail == ""
 

@@ -1,6 +1,6 @@
-"""A call of ripgrep taken apart by its own table of flags (``flags.tsv``), and what each flag means for a plan.
+"""A ripgrep command line parsed with ripgrep's own table of flags (``flags.tsv``), and what each flag means for a plan.
 
-What a plan cannot be made of raises ``Unplannable``: ripgrep then runs as it was called, and has its own words for
+A call that cannot be planned raises ``Unplannable``: ripgrep then runs as it was called, and reports in its own words
 what is wrong.
 """
 
@@ -44,7 +44,7 @@ searches are not planned: they read on after a NUL byte, where the index of a te
 
 
 class Unplannable(Exception):
-    """The call has to run as it is."""
+    """The call has to run unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Flag(NamedTuple):
 
 @dataclass(slots=True)
 class Arguments:
-    """What was written; nothing here has looked at a disk."""
+    """The parsed command line; nothing here has touched the disk."""
 
     flags: list[Flag] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Arguments:
 
 @cache
 def flag_table() -> tuple[dict[str, bool], dict[str, str]]:
-    """Return whether each flag of ripgrep takes a value, by long name, and the long name of each letter."""
+    """Return which ripgrep flags take a value, by long name, and the long name of each short flag."""
     takes_value: dict[str, bool] = {}
     letters: dict[str, str] = {}
     for line in (files(__package__) / "flags.tsv").read_text("utf-8").splitlines():
@@ -90,10 +90,10 @@ def flag_table() -> tuple[dict[str, bool], dict[str, str]]:
 
 
 def parse(argv: Sequence[str]) -> Arguments:
-    """Take a command line apart.
+    """Parse a command line.
 
     Raises:
-        Unplannable: ripgrep would refuse it, or knows a flag that our table does not.
+        Unplannable: ripgrep would reject it, or it has a flag that our table lacks.
 
     """
     found = Arguments()
@@ -148,7 +148,7 @@ def read_arguments(call: Call) -> Arguments:
     """Return the call's arguments after those of ripgrep's configuration file, if there is one.
 
     Raises:
-        Unplannable: a flag is among them that a plan cannot honour.
+        Unplannable: the file has a flag that a plan cannot honour.
         OSError, ValueError: the configuration cannot be read.
 
     """
@@ -160,7 +160,7 @@ def read_arguments(call: Call) -> Arguments:
         arguments = parse([*(line for line in stripped if line and not line.startswith("#")), *call.argv])
     known = HARMLESS | COVER | PATTERN_FLAGS.keys() | {"regexp", "file", "search-zip", "max-count"}
     for flag in arguments.flags:
-        # Of --max-count 0 ripgrep searches nothing.
+        # With --max-count 0 ripgrep searches nothing.
         if flag.name not in known or (flag.name == "max-count" and flag.value == "0"):
             raise Unplannable
     return arguments

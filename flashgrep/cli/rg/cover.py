@@ -1,7 +1,7 @@
 """Which files ripgrep would search below a folder: those of the index, less what flags take out, and what they add.
 
-``-g`` speaks before ignore rules, these before ``-t`` and ``-T``, and these before names with a dot are left out. So
-``-g '*.py'`` finds ignored and hidden files, ``-t py`` hidden ones, and ``--hidden`` folders that were never listed.
+``-g`` takes precedence over ignore rules, those over ``-t`` and ``-T``, and those over the exclusion of hidden names.
+So ``-g '*.py'`` finds ignored and hidden files, ``-t py`` hidden ones, and ``--hidden`` folders that were never listed.
 The daemon keeps the entries of its folders that rules take out (``Snapshot.excluded``); each is judged again here.
 """
 
@@ -17,13 +17,13 @@ from flashgrep.search.snapshot import Snapshot
 
 
 class Cover:
-    """What the flags of one call make of the files below one folder; paths are seen from there."""
+    """The effect of one call's flags on the files below one folder; paths are relative to that folder."""
 
     def __init__(self, flags: Sequence[Flag], from_cwd: bytes) -> None:
         """``from_cwd``: what is before a path as seen from the current folder, which globs are relative to.
 
         Raises:
-            ValueError: a flag's value that is ripgrep's to judge.
+            ValueError: a flag's value that is left for ripgrep to judge.
 
         """
         globs, iglobs = ([flag.value or "" for flag in flags if flag.name == name] for name in ("glob", "iglob"))
@@ -70,7 +70,7 @@ class Cover:
                 yield path, is_dir
 
     def _judge(self, path: bytes, *, is_dir: bool) -> bool | None:
-        """Return what depth and globs say of an entry; None: nothing, so that other rules count."""
+        """Return what depth and globs decide about an entry; None: nothing, so other rules apply."""
         if self._depth is not None and path.count(b"/") + is_dir >= self._depth:
             return False
         if self._overrides.is_empty:

@@ -4,7 +4,7 @@ ripgrep then runs on these files alone, named one by one, and everything about i
 named is treated in three ways unlike one that is met on a walk: rules, globs and types do not hold for it, its name
 is not printed if it is the only one, and a NUL byte in it is reported. So rules, globs and types are applied here,
 ``--with-filename`` is put before all flags (a later ``--no-filename`` still wins), and where a candidate has a NUL
-byte nothing is planned. Whatever is not known to be safe is not planned either: ripgrep then runs unchanged.
+byte nothing is planned. Anything not known to be safe is not planned either: ripgrep then runs unchanged.
 """
 
 import os
@@ -29,28 +29,29 @@ MOST_SHARE = 0.2
 file met on its walk 10 µs. Up to FEW it is never noticed."""
 FEW = 50
 SAMPLE = 200
-"""Files by which it is guessed how many would be searched."""
+"""Sample of files used to estimate how many would be searched."""
 MOST_CANDIDATES = 3000
-"""More are not looked at, however large the tree: all others wait meanwhile."""
+"""Upper bound whatever the size of the tree: everyone else waits meanwhile."""
 MOST_LIKELY = 15_000
 """Before paths, globs and types take files away: each is looked at, in 1 to 4 µs."""
 MOST_BYTES = 512 * 1024
 """Of names on one command line: Linux allows a quarter of the stack (2 MiB), macOS 1 MiB, environment included."""
 NO_FILE = b"/dev/null"
-"""Searched where no file can match: ripgrep then checks its arguments, prints nothing and says so by its status."""
+"""Searched if no file can match: ripgrep still checks its arguments, prints nothing and exits with its status."""
 
 COMPRESSED = tuple(b".br .bz2 .gz .lz4 .lzma .tbz2 .tgz .txz .xz .Z .zst .zstd".split())
 """Names that ``--search-zip`` decompresses; the index knows only what is compressed."""
 MOST_ADDED_BYTES = 8 << 20
 """Read to look for NUL bytes of files that are not indexed: core files and disk images may be among them."""
 PROVEN = frozenset({"binary"})
-"""Why a file can be declined by the index and still be known to have no match in ripgrep's eyes."""
+"""Reasons for which the index declines a file that ripgrep would not report a match in either."""
 
 
 async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
-    """Return ``{"plan": arguments}``, bytes as latin-1; ``{"plan": None}``: the call's own arguments serve best.
+    """Return ``{"plan": arguments}``, bytes as latin-1; ``{"plan": None}``: run ripgrep with the call's own arguments.
 
-    Never waits for a project to be opened or listed: ripgrep has its answer sooner. Opening begins, for the next call.
+    Never waits for a project to be opened or listed: ripgrep answers sooner. Opening starts in the background for the
+    next call.
     """
     catalogue: Catalogue = context.call.host
     try:
@@ -90,7 +91,7 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
 
     likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
 
-    # Of these, those that the call's paths, globs and types leave; too many are no quicker than a walk.
+    # Keep those that the call's paths, globs and types select; too many are no faster than a walk.
     named: list[tuple[bytes, bool]] = []
     has_folder = False
     searched = 0
@@ -157,7 +158,7 @@ def _name_below(
     are searched below it; 0: none.
 
     Raises:
-        Unplannable: it is no covered folder of the project's, or what is below is not known well enough.
+        Unplannable: it is not a covered folder of the project, or too little is known of what is below it.
 
     """
     folder = os.path.normpath(os.path.join(call.cwd, given))
