@@ -134,6 +134,7 @@ _ROWS: Final = (
     Language("vim", "vim =.gvimrc =.vimrc =_gvimrc =_vimrc =gvimrc =vimrc", "vim", comments=(b'"',), word=b"#"),
     # Symbols of the scripts inside.
     Language("astro", "astro", SCRIPTS, word=b"$"),
+    Language("ejs", "ejs", SCRIPTS, comments=_XML, word=b"$"),
     Language("erb", "erb", SCRIPTS, comments=_XML, word=b"?!"),
     Language("jupyter", "ipynb jpynb", SCRIPTS, nature="data", comments=()),
     Language("svelte", "svelte", SCRIPTS, word=b"$"),
@@ -164,7 +165,7 @@ _ROWS: Final = (
     Language("gradle", "gradle-wrapper.* =gradle.properties =gradlew =gradlew.bat"),
     Language("haml", "haml", comments=(b"-#", b"/")),
     Language("hare", "ha"),
-    Language("jinja", "j2 jinja jinja2", comments=(b"{#",)),
+    Language("jinja", "j2 jinja jinja2", WORDS, comments=(b"{#",)),
     Language("kconfig", "=Kconfig Kconfig.*", comments=_HASH),
     Language("lean", "lean", comments=(b"--", b"/-")),
     Language("less", "less"),
@@ -187,7 +188,7 @@ _ROWS: Final = (
     Language("yacc", "y"),
     # Prose.
     Language("asciidoc", "adoc asc asciidoc", "asciidoc", nature="prose"),
-    Language("html", "html htm ejs", "html", nature="prose", comments=_XML),
+    Language("html", "html htm", "html", nature="prose", comments=_XML),
     Language("man", "*.[0-9][cEFMmpSx] *.[0-9lnpx]", nature="prose", comments=(b'.\\"',)),
     Language("org", "org org_archive", "org", nature="prose", comments=_HASH),
     Language("readme", "*README README*", nature="prose", comments=()),
@@ -223,8 +224,8 @@ LANGUAGES: Final[Mapping[str, Language]] = {row.name: row for row in _ROWS}
 
 FAMILIES: Final[Mapping[str, str]] = {
     member: members
-    for members in ("javascript typescript tsx vue svelte astro", "c cpp cuda objc objcpp", "java kotlin scala groovy",
-                    "ocaml ocaml_interface")
+    for members in ("javascript typescript tsx vue svelte astro ejs", "c cpp cuda objc objcpp",
+                    "java kotlin scala groovy", "ocaml ocaml_interface")
     for member in members.split()
 }  # fmt: skip
 """Families of languages whose files use each other's names."""

@@ -6,6 +6,7 @@ for the index is cut as if it were stored.
 """
 
 from bisect import bisect_left
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,8 @@ from flashgrep.index.sieve import hold_every_identifier
 from flashgrep.index.words import Fields
 from flashgrep.indexer.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
 from flashgrep.indexer.chunk_names import NAMED_KINDS, Outline, find_sections
-from flashgrep.ingest.parse.model import KIND, NAME, NAME_END, ParsedFile
+from flashgrep.ingest.parse.embedded import HOSTS
+from flashgrep.ingest.parse.model import DECLARES, KIND, NAME, NAME_END, ParsedFile
 from flashgrep.languages import LANGUAGES, language_of
 
 MAX_CHUNKS: Final = 4_000
@@ -43,6 +45,8 @@ MOST_DEFINES: Final = 12
 def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
     """Return a text's chunks with the words of each; ``parsed``: its symbols where its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
+    if parsed is not None and language in HOSTS:  # a section is about what it says, not what its examples define
+        parsed = replace(parsed, definitions=parsed.definitions[parsed.definitions[:, DECLARES] == 0])
     spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
     starts = [start for start, _ in spans]
     names = [data[start:end].decode("utf-8", "replace") for start, end in spans]

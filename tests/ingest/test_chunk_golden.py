@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.index.chunks import StoredChunk
-from flashgrep.indexer.chunking import cut_chunks
+from flashgrep.indexer.chunking import chunk_text
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.languages import language_of
 
@@ -24,7 +24,7 @@ def cut(path: Path) -> list[StoredChunk]:
     language = language_of(path.name.encode(), data).name
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
-    return cut_chunks(data, language, parsed)
+    return list(chunk_text(1, path.name.encode(), data, parsed).chunks)
 
 
 def rendered(paths: list[Path]) -> str:

@@ -3,11 +3,12 @@
 ``parse_symbols`` is the whole of it; ``isolate`` runs it in a process that may crash or hang without harm.
 """
 
+import time
 from collections.abc import Callable
 
 from tree_sitter import Node
 
-from flashgrep.ingest.parse.embedded import read_scripts
+from flashgrep.ingest.parse.embedded import read_inserts, read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.macros import BLANKED, blank_conflicts
@@ -44,7 +45,8 @@ def parse_symbols(
         return Skipped("too_large", f"symbols: over {max_bytes} bytes")
     if len(data) > MAX_LINE * (1 + data.count(b"\n")):
         return Skipped("too_large", "symbols: minified")
-    source = LANGUAGES[language].symbols
+    deadline = time.thread_time() + seconds
+    source, whole = LANGUAGES[language].symbols, data
     if source == WORDS:
         return generic_tags(language, data)
     if source == SCRIPTS:
@@ -57,13 +59,27 @@ def parse_symbols(
         if keep_tree is not None and text == data:
             keep_tree(parsed.tree.root_node)
         found = tags(language, grammar, data, parsed.tree.root_node, parsed.blanked)
-        if source == "html" and b"<script" in data:
-            script, scripts = read_scripts(language, data)
-            grammar = grammar_of(script)
-            parsed = parse_and_repair(script, grammar, scripts, seconds)
-            found = found.merge(tags(language, grammar, scripts, parsed.tree.root_node, parsed.blanked))
+        found = _read_inserts(found, whole, deadline)
     except NoGrammar:
         return generic_tags(language, data)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")
     return found
+
+
+def _read_inserts(found: ParsedFile, data: bytes, deadline: float) -> ParsedFile:
+    """Return a file's symbols with those of code in other languages inside of it.
+
+    Raises:
+        ParseTimeout: the deadline, in processor time of this thread, is over.
+
+    """
+    inserted = list[ParsedFile]()
+    for insert in read_inserts(found.language, data):
+        if (left := deadline - time.thread_time()) < 0:
+            raise ParseTimeout
+        inside = parse_symbols(insert.language, insert.text, seconds=left)
+        if isinstance(inside, ParsedFile):
+            inserted.append(inside.move(insert.start, declares=not insert.defines))
+            found = found.read_as_code(insert.start, insert.start + len(insert.text))
+    return found.merge(inserted) if inserted else found

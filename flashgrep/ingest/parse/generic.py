@@ -122,6 +122,7 @@ _CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 _SKIP_HASH: Final = re.compile(rb"^[ \t]*#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.MULTILINE)
 _SKIP_DASHES: Final = re.compile(rb"--[^\n]*|\"[^\"\n]*\"")
+_SKIP_BRACES: Final = re.compile(rb"\{#.*?(?:#\}|\Z)", re.DOTALL)
 _IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
 _PACKAGE: Final = KIND_ID["package"]
 """Its name stays whole, as with a grammar."""
@@ -147,15 +148,16 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
     comments = LANGUAGES[language].comments
     skip = _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
+    skip = _SKIP_BRACES if b"{#" in comments else skip
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
     table = _table(language, data)
     # Operators are named in quotes, and begin like strings; what defines them does not.
     table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
-    calls = [found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED]
+    calls = np.array([found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED], np.int64)
     return ParsedFile(
         language=language,
         definitions=table,
-        marks={"call": np.setdiff1d(np.array(calls, np.int64), table[:, 0])},
+        marks={"call": np.setdiff1d(calls[~is_inside(calls, skips)], table[:, 0])},
         skips=skips,
         statements=np.array([found.span() for found in _IMPORT.finditer(data)], np.int64).reshape(-1, 2),
     )

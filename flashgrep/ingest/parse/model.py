@@ -6,7 +6,7 @@ FORMAT 2: byte planes of zigzag 32-bit columns, deflated. FORMAT 1, which a team
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
@@ -72,15 +72,37 @@ class ParsedFile:
         at = int(self.bound.searchsorted(offset))
         return at < len(self.bound) and int(self.bound[at]) == offset
 
-    def merge(self, other: "ParsedFile") -> "ParsedFile":
-        """Return this with what another grammar has found elsewhere in the same file."""
-        table = np.concatenate([self.definitions, other.definitions])
+    def merge(self, others: Sequence["ParsedFile"]) -> "ParsedFile":
+        """Return this with what other grammars have found elsewhere in the same file."""
+        every = [self, *others]
+        table = np.concatenate([one.definitions for one in every])
         return replace(
             self,
             definitions=table[np.lexsort((-table[:, END], table[:, START]))],
-            marks={kind: np.sort(np.concatenate([self.marked(kind), other.marked(kind)])) for kind in MARKS},
-            skips=_sort_spans(np.concatenate([self.skips, other.skips])),
-            statements=_sort_spans(np.concatenate([self.statements, other.statements])),
+            marks={kind: np.sort(np.concatenate([one.marked(kind) for one in every])) for kind in MARKS},
+            skips=_sort_spans(np.concatenate([one.skips for one in every])),
+            statements=_sort_spans(np.concatenate([one.statements for one in every])),
+        )
+
+    def read_as_code(self, start: int, end: int) -> "ParsedFile":
+        """Return this without the comments and strings that reach into a span."""
+        first = int(self.skips[:, 1].searchsorted(start, side="right"))
+        last = int(self.skips[:, 0].searchsorted(end))
+        return replace(self, skips=np.delete(self.skips, slice(first, last), axis=0)) if first < last else self
+
+    def move(self, by: int, *, declares: bool) -> "ParsedFile":
+        """Return what stands so many bytes further on; ``declares``: nothing is defined there, only declared."""
+        table = self.definitions.copy()
+        table[:, [NAME, NAME_END, START, END]] += by
+        table[:, [QUALIFIER, QUALIFIER_END]] += by * (table[:, [QUALIFIER_END]] > 0)
+        if declares:
+            table[:, DECLARES] = 1
+        return replace(
+            self,
+            definitions=table,
+            marks={kind: self.marked(kind) + by for kind in MARKS},
+            skips=self.skips + by,
+            statements=self.statements + by,
             bound=None,
         )
 

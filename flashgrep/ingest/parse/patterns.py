@@ -448,10 +448,16 @@ _MAKE: Final = Rules(
     ("function", r"^(?P<name>\w[\w-]*)[ \t]*::?(?![:=])"),
 )
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
+_JINJA: Final = Rules(
+    ("macro", r"\{%[-+]?[ \t]*macro[ \t]+(?P<name>\w+)"),
+    ("module", r"\{%[-+]?[ \t]*block[ \t]+(?P<name>\w+)"),
+    ("variable", r"\{%[-+]?[ \t]*set[ \t]+(?P<name>\w+)[ \t]*(?==|[-+]?%\})"),
+)
 
 PATTERNS: Final[Mapping[str, Rules]] = {
-    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "make": _MAKE,
-    "nim": _NIM, "objc": _OBJC, "objcpp": _OBJC, "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
+    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "jinja": _JINJA,
+    "make": _MAKE, "nim": _NIM, "objc": _OBJC, "objcpp": _OBJC, "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS,
+    "sql": _SQL,
     "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
 """By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""
