@@ -61,7 +61,7 @@ def _distinct(found: Grams) -> Grams:
     """Return the distinct numbers, ascending; sorts the array it is given."""
     found.sort()
     # By their places: numpy takes by a mask at three times the time, since processors cannot foresee it.
-    again = np.flatnonzero(found[1:] != found[:-1])
+    again = (found[1:] != found[:-1]).nonzero()[0]
     again += 1
     return np.concatenate((found[:1], found.take(again)))
 
@@ -70,10 +70,9 @@ def _drop_blanks(found: Grams) -> Grams:
     """Return grams without those of blanks and of what spans lines."""
     # A byte is zero where its highest bit is set by subtracting one and was not set before (Mycroft, 1987).
     others = found ^ _LINE_ENDS | _LAST
-    found = found.take(np.flatnonzero((others - _ONES) & ~others & _HIGHS == 0))
+    kept = (others - _ONES) & ~others & _HIGHS == 0
     if len(found):
         at = found.searchsorted(_BLANK_GRAMS)
-        kept = np.ones(len(found), bool)
         kept[at[found.take(at, mode="clip") == _BLANK_GRAMS]] = False
-        found = found[kept]
-    return found
+    left: Grams = found.take(kept.nonzero()[0])
+    return left

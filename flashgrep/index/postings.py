@@ -13,6 +13,7 @@ absence too; a block that does not cover the gram asked for is damage. numpy doe
 (gram, document) pairs a second to encode, on one core.
 """
 
+import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ LAST_KEY = 0xFFFFFFFF
 MORE = 0x80
 """The bit that says that a LEB128 number continues in the next byte."""
 _HEADER = 16
+_COVERED = struct.Struct("<III")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +131,20 @@ def _cut_blocks(
     """Cut the lists into blocks of about BLOCK bytes, never inside a list."""
     # What a block would have up to each list: payload, and two table entries of four bytes a list.
     weights = ends + 8 * np.arange(1, len(ends) + 1)
+    written, lists = memoryview(grams.astype("<u4").tobytes()), payload.data
     first, at = covered[0], 0
     while True:
         base = int(ends[at - 1]) if at else 0
         used = int(weights[at - 1]) if at else 0
-        stop = max(at + 1, int(np.searchsorted(weights, used + BLOCK, "right"))) if at < len(grams) else at
+        stop = max(at + 1, int(weights.searchsorted(used + BLOCK, "right"))) if at < len(grams) else at
         # Up to the next gram that is listed: this block says of all between that no document has them.
         last = int(grams[stop]) - 1 if stop < len(grams) else covered[1]
         body = b"".join(
             (
-                np.array([stop - at, first, last], "<u4").tobytes(),
-                grams[at:stop].astype("<u4").tobytes(),
+                _COVERED.pack(stop - at, first, last),
+                written[4 * at : 4 * stop],
                 (ends[at:stop] - base).astype("<u4").tobytes(),
-                payload[base : int(ends[stop - 1]) if stop > at else base].tobytes(),
+                lists[base : int(ends[stop - 1]) if stop > at else base],
             )
         )
         yield Block(first, _checksum(body, segment).to_bytes(4, "little") + body)
