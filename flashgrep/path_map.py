@@ -1,4 +1,4 @@
-"""Translation of paths for clients that see other paths than the daemon: in a container, on Windows alongside WSL.
+"""Translation of paths for clients that see other paths than the daemon: in a container, on Windows with WSL.
 
 A map is a list of pairs (theirs, ours), two names of one folder. What a client sends is translated before anything else
 looks at it, so a map gives no access that its connection would not have without one.
