@@ -67,9 +67,10 @@ MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
 """Default number of symbols in a structured outline, and the approximate characters of JSON of one."""
 FEW = 2
 """Uses of one role; if there are more, the role is said once, above all of them."""
-NOTES: Final[tuple[tuple[Literal["namesakes", "unsure"], str], ...]] = (
+NOTES: Final[tuple[tuple[Literal["namesakes", "unsure", "as_text"], str], ...]] = (
     ("namesakes", "[{} definitions have this name, a use may be of any; Container.name asks about one]"),
     ("unsure", "[{} uses left out: too ambiguous to resolve]"),
+    ("as_text", "[no symbol; the word is {} times in comments, texts or files that are not parsed: query finds it]"),
 )
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
@@ -137,7 +138,8 @@ class GetSymbolResult(TypedDict):
     `total`: null while there is a `next` for a name in more than 500 files, or a prefix with more than 100 defining
     files: these are answered some files at a time, defining files first. `namesakes`: the number of definitions with
     the name; a use may be of any of them, and a qualified name selects one. `unsure`: uses left out because they may or
-    may not be of the qualified name.
+    may not be of the qualified name. `as_text`: nothing was found, but the word is so often in comments, in texts or in
+    files of languages that are not parsed.
     """
 
     symbol_name: str
@@ -148,6 +150,7 @@ class GetSymbolResult(TypedDict):
     suggestions: NotRequired[list[str]]
     namesakes: NotRequired[int]
     unsure: NotRequired[int]
+    as_text: NotRequired[int]
 
 
 def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
@@ -245,6 +248,8 @@ async def _ask(
         result["namesakes"] = answer.namesakes
     if answer.unsure:
         result["unsure"] = answer.unsure
+    if answer.as_text:
+        result["as_text"] = answer.as_text
     return Page(result, lambda at: answer.results[at].order)
 
 
@@ -259,6 +264,9 @@ def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]])
     near = [name for one in answers for name in one.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
+    result.pop("as_text", None)
+    if (words := sum(one.result.get("as_text", 0) for one in answers)) and not result["results"]:
+        result["as_text"] = words
 
 
 def _format_hit(found: Found) -> SymbolHit:

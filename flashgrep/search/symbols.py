@@ -4,9 +4,10 @@ Files come from a ``SymbolSource``; whether their symbols were stored or are par
 """
 
 import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
@@ -102,6 +103,8 @@ class SymbolAnswer(SearchStats):
     suggestions: list[str] = field(default_factory=list)
     namesakes: int = 0
     """Definitions whose uses are told together, since they have the name alone in common; 0: there is one at most."""
+    as_text: int = 0
+    """Of a name without occurrences: how often the word is in comments, texts and files in languages nobody knows."""
     unsure: int = 0
     """Uses of a qualified name's last part that may mean it and are left out: nothing tells what they are used on."""
 
@@ -210,6 +213,11 @@ class SymbolSearch:
         # After a deadline, the name may be there all the same.
         if not places and self.answer.complete:
             self.answer.suggestions = self._near_names()
+            if question.match == "exact" and not question.roles and not question.kinds:
+                paths = self._source.candidates(self._name, fold=question.fold)
+                kept = (path for path in paths if question.keep is None or question.keep(path))
+                texts = filter(None, map(self._source.read, islice(kept, MOST_OPENED)))
+                self.answer.as_text = sum(count_words(text, self._name, fold=question.fold) for text in texts)
         return self.answer
 
     def _near_names(self) -> list[str]:
@@ -433,6 +441,13 @@ def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
     # A search of bytes is far cheaper than opening the symbols of a file that lacks the name.
     wanted = name.encode().lower() if fold else name.encode()
     return lambda data: wanted in (data.lower() if fold else data)
+
+
+def count_words(text: bytes, name: str, *, fold: bool) -> int:
+    """Return how often a name is in a text as a word, whatever it is there."""
+    checkpoint()
+    word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)", re.IGNORECASE if fold else re.NOFLAG)
+    return len(word.findall(text))
 
 
 def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, float]]:

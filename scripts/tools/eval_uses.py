@@ -11,7 +11,7 @@ import collections
 import json
 import random
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,9 +109,7 @@ def compare_uses(folder: Path, truth_file: Path) -> Told:
 
     told: Told = collections.defaultdict(lambda: [0, 0])
     for kind, is_call in KINDS:
-        for key, (wrong, right) in compare_kind(
-            folder.name, source, kind, truth[is_call], is_seen, is_call=is_call
-        ).items():
+        for key, (wrong, right) in compare_kind(folder.name, source, kind, truth, is_seen, is_call=is_call).items():
             told[key] = [told[key][0] + wrong, told[key][1] + right]
     compare_hops(folder.name, source, list(truth[True]), meant, is_seen)
     return told
@@ -165,23 +163,36 @@ def report_told(each: list[Told]) -> int:
 
 
 def compare_kind(
-    title: str, source: Folder, kind: str, truth: Uses, is_seen: Callable[[Place], bool], *, is_call: bool
+    title: str, source: Folder, kind: str, both: Mapping[bool, Uses], is_seen: Callable[[Place], bool], *, is_call: bool
 ) -> Told:
-    """Print the figures of definitions of one kind, and some of what differs; return what was told."""
+    """Print the figures of definitions of one kind, and some of what differs; return what was told.
+
+    ``both``: what is called (True), and all that is used.
+    """
+    truth, uses = both[is_call], both[False]
     targets = draw([key for key in truth if key[0] == kind])[:TARGETS]
+    # Overloads are one thing to ask about: what means one of them means what was asked.
+    overloads = collections.defaultdict(list)
+    for key in uses:
+        overloads[key[:2], key[3:]].append(key)
     told: Told = collections.defaultdict(lambda: [0, 0])
     counts = collections.Counter[str]()
     examples = []
     started = time.process_time()
     for target in targets:
-        (_, file, line, name, _), true = target, truth[target]
+        (_, file, line, name, _), alike = target, overloads[target[:2], target[3:]]
+        true = set[Place]().union(*(truth.get(key, ()) for key in alike))
+        # A method that is named to be called later is no call to a checker, and no error.
+        named = set[Place]().union(*(uses[key] for key in alike)) - true
+        lines = {(file, key[2]) for key in alike}
         research = ask(source, target, "callers" if is_call else "usages", 1)
         mine = {
             place: edge.resolution
             for edge in research.graph.edges
             if edge.kind != "imports"
             and edge.target in research.graph.nodes
-            and place_of(research, edge.target) == (file, line)
+            and place_of(research, edge.target) in lines
+            and (edge.path.decode(), edge.line) not in named
             if (place := (edge.path.decode(), edge.line)) in true or is_seen(place)
         }
         lost = true - mine.keys()

@@ -163,6 +163,14 @@ def test_the_best_definition_comes_with_the_places_of_the_others(source: FolderS
     assert find_best_definition(source, "Store").others == []
 
 
+def test_a_name_that_is_in_texts_alone_is_told_with_how_often(tmp_path: Path) -> None:
+    (tmp_path / "notes.unheard").write_text("gizmo, gizmo\ngizmos\n")
+    (tmp_path / "a.py").write_text("# gizmo\nx = 'a gizmo'\n")
+    source = FolderSource(tmp_path)
+    assert (asked(source, "gizmo").results, asked(source, "gizmo").as_text) == ([], 4)
+    assert asked(source, "x").as_text == asked(source, "nowhere").as_text == 0
+
+
 def test_kinds_and_roles_narrow_the_answer(source: FolderSource) -> None:
     assert len(asked(source, "read", kinds=frozenset({"method"})).results) == 2
     assert places(asked(source, "Root", roles=frozenset({"implementation"}))) == ["implementation src/store.py:5"]
