@@ -47,8 +47,8 @@ def resolve_by_package(
     """
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
         return "unknown"
-    imports, full = imports_of(symbols), _full_name(target)
-    alike = sure if sum(_full_name(one) == full for one in rivals) == 1 else _PARTS
+    imports, full = imports_of(symbols), full_name(target)
+    alike = sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS
     if named := imports.names.get(word):
         is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
         return Resolution(alike, "import") if is_meant else None
@@ -56,12 +56,12 @@ def resolve_by_package(
     is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
         # Of functions a namespace that has none of the name sees those of no namespace.
-        is_above = not any(_full_name(one) == f"{own}.{word}" for one in rivals)
+        is_above = not any(full_name(one) == f"{own}.{word}" for one in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
     if any(one.module == around for one in imports.stars):
         # What the package has itself comes first.
-        is_own = any(_full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
+        is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
         return None if is_own else Resolution(alike, "import")
     if inherits:
         return Resolution(0.9, "inherited")
@@ -74,7 +74,7 @@ def resolve_written(
     symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
 ) -> Resolution | str | None:
     """Return how a name in an import, or after its package, means a target; "unknown": it is neither."""
-    imports, full = imports_of(symbols), _full_name(target)
+    imports, full = imports_of(symbols), full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
         start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
@@ -96,7 +96,7 @@ def resolve_written(
         outer = [*accumulate(own.split("."), "{}.{}".format)] if symbols.language in _NESTED else []
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
-        return Resolution(sure if sum(_full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
+        return Resolution(sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
     return None if symbols.language == "php" else "unknown"
 
 
@@ -144,7 +144,28 @@ def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
     return any(".".join([*parts[:size], written]) == wanted for size in range(len(parts) + 1))
 
 
-def _full_name(one: Definition) -> str:
+def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) -> Definition | None:
+    """Return which of the types of a name a file means by it; None where nothing tells.
+
+    Parts of a type have one full name; where there are no packages, two of a name are two.
+    """
+    meant = [
+        one for one in types if isinstance(resolve_by_package(symbols, word, one, types, 1, inherits=False), Resolution)
+    ]
+    found = [one for one in meant or types if one.kind != "extension"]
+    is_named = symbols.language in PACKAGED or symbols.language == "ruby"
+    return found[0] if len({full_name(one) if is_named else one.key for one in found}) == 1 else None
+
+
+def is_part_of(one: Definition, owner: Definition) -> bool:
+    """Whether a definition is in a type, or in a part of it: by full names, where the languages have packages."""
+    row = one.symbols.row(one.index)
+    if one.language not in PACKAGED or row[QUALIFIER_END] > row[QUALIFIER]:
+        return True
+    return full_name(one).rpartition(".")[0] == full_name(owner).replace(".Companion", "")
+
+
+def full_name(one: Definition) -> str:
     """Return a definition's name with its package; a function that extends a type is next to that."""
     package, row = _package_of(one.symbols), one.symbols.row(one.index)
     container = one.symbols.container(one.index)

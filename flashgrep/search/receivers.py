@@ -34,7 +34,7 @@ _TYPED_FIRST: Final = (
     # ``Crane::new()``, ``Crane.new``, PHP's ``new \A\Crane``.
     _NAMED + rb"\s*=\s*(" + _PATH + rb"[A-Z]\w*)(?:::<[^<>\n]*>)?(?:\.new\b|::(?:new|default|with_\w+)\s*\()",
     _NAMED + rb"\s*=\s*new\s+\\?(?:\w+\\)*([A-Z]\w*)",
-    rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&?\s]+%s\b(?=\s*[=;,):])",
+    rb"(?<![\w$.])(?:\w+\.)*([A-Z]\w*)(?:<[^;(){}=\n]{0,200}>)?(?:\[\])?[*&?\s]+%s\b(?=\s*[=;,):])",
     rb"\b(?:unique|shared|weak)_ptr<\s*(?:const\s+)?(" + _PATH + rb"[A-Za-z_]\w*)\s*>[&*]?\s+[&*]?%s\b",
     _NAMED + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
 )
@@ -51,6 +51,11 @@ _MOST_BETWEEN: Final = 100
 _MOST_LITERAL: Final = 2_000
 """Bytes before a field's name in which its literal begins."""
 _OPENING, _CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
+_LITERAL_KEYS: Final = {
+    "rust": b":,}", "go": b":", **dict.fromkeys(("typescript", "tsx", "javascript", "vue", "svelte"), b":,}="),
+}  # fmt: skip
+"""What follows a field's name in a literal or a pattern."""
+_BINDS: Final = re.compile(rb"\b(?:ref\s+)?(?:mut)?\Z")
 _BEFORE_LITERAL: Final = re.compile(
     rb"(?:^|[^\w])([A-Za-z_]\w*)(?:::)?(?:<[^<>{}]*>)?\Z"  # ``Crane {``
     rb"|\(\s*(?:struct\s+|union\s+)?(\w+)\s*(?:\[[^\]]*\])?\s*\)\Z"  # ``(struct crane) {``
@@ -149,7 +154,7 @@ def find_declared_type(text: bytes, word: bytes, *, is_typed_first: bool = False
     return None
 
 
-def extended_type(one: Definition) -> str:
+def find_extended_type(one: Definition) -> str:
     """Return the type that a function is written for elsewhere, where its own head or what is around it says so."""
     symbols = one.symbols
     if one.language == "csharp":
@@ -177,18 +182,18 @@ def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
     return found
 
 
-def find_literal(symbols: FileSymbols, name: str, offset: int) -> str | None:
-    """Return the type of the literal or pattern in braces that names a field at a place: ``Crane { size: 1 }``.
+def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int] | None:
+    """Return the type of the literal or pattern in braces that names a field at a place, and where that is written.
 
-    None: it is no such place; "": nothing tells the type.
+    None: it is no such place (``Crane { size: 1 }``); "": nothing tells the type.
     """
-    data, end = symbols.data, offset + len(name.encode())
-    if symbols.language == "rust":
-        before = data[max(0, offset - _MOST_BETWEEN) : offset].rstrip().removesuffix(b"mut").rstrip()
-        is_first = before.removesuffix(b"ref").rstrip()[-1:] in {b"{", b","}
-        is_key = is_first and data[end : end + _MOST_BETWEEN].lstrip()[:1] in {b":", b",", b"}"}
+    data, end, language = symbols.data, offset + len(name.encode()), symbols.language
+    if language in _LITERAL_KEYS:
+        before = _BINDS.sub(b"", data[max(0, offset - _MOST_BETWEEN) : offset].rstrip()).rstrip()
+        follows = data[end : end + _MOST_BETWEEN].lstrip()[:1]
+        is_key = before[-1:] in {b"{", b","} and follows != b"" and follows in _LITERAL_KEYS[language]
     else:
-        is_key = symbols.language in {"c", "cpp"} and data[offset - 1 : offset] == b"."
+        is_key = language in {"c", "cpp"} and data[offset - 1 : offset] == b"."
     depth, least = 0, max(0, offset - _MOST_LITERAL)
     for at in range(offset - 1, least - 1, -1) if is_key else ():
         byte = data[at : at + 1]
@@ -197,8 +202,10 @@ def find_literal(symbols: FileSymbols, name: str, offset: int) -> str | None:
         elif byte in _OPENING and depth:
             depth -= 1
         elif byte == b"{":
-            found = _BEFORE_LITERAL.search(data[max(0, at - _MOST_TEXT) : at].rstrip())
-            return next((one.decode() for one in found.groups() if one), "") if found else ""
+            start = max(0, at - _MOST_TEXT)
+            found = _BEFORE_LITERAL.search(data[start:at].rstrip())
+            group = next((number for number in (1, 2, 3) if found and found[number]), 0)
+            return (found[group].decode(), start + found.start(group)) if found and group else ("", at)
         elif byte in _OPENING or (byte == b";" and not depth):
             return None
     return None

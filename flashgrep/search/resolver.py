@@ -23,11 +23,17 @@ from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
 from flashgrep.search.linkage import LINKED, resolve_linked
 from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
-from flashgrep.search.packages import resolve_by_package, resolve_in_modules, resolve_written
-from flashgrep.search.receivers import extended_type, find_literal, infer_type
+from flashgrep.search.packages import (
+    choose_type,
+    is_part_of,
+    resolve_by_package,
+    resolve_in_modules,
+    resolve_written,
+)
+from flashgrep.search.receivers import find_extended_type, find_literal, infer_type
 from flashgrep.search.research_graph import GUESS, Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
-from flashgrep.search.written_imports import find_module, resolve_import
+from flashgrep.search.written_imports import find_module, find_real_name, resolve_import
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
@@ -74,7 +80,6 @@ _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in this many, nothing is told."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
-_NAMESPACE: Final = rb"\bnamespace\s+%s\s*=\s*(?:\w+::)*(\w+)\s*;"
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -148,15 +153,29 @@ class Resolver:
         if language not in SCOPED:
             return partial(self.resolve_by_text, use)
         # Once for all targets: this may parse the file.
-        meant = self.names.resolve(use.path, use.symbols.word_at(use.offset), use.offset)
-        if meant is not None:
-            found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
-            keys = {one.key for one in found}
-            owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
-            # In Go a type that embeds another hides its methods, and the other never calls them.
-            over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
-            return lambda target: self.compare(use, target, keys, over)
-        return self.guess_of(use) if on is not None else lambda _target: None
+        symbols = use.symbols
+        word = symbols.word_at(use.offset)
+        meant = self.names.resolve(use.path, word, use.offset)
+        if meant is None and on is None and symbols.role(use.offset) == "import":  # ``export {a} from "./b"``
+            passed = [one for one in imports_of(symbols).exports.values() if one.name == word and one.module]
+            meant = self.names.import_value(use.path, passed[0]) if passed else None
+        if meant is None and on is not None:
+            return self.guess_of(use)
+        literal = (
+            find_literal(symbols, word, use.offset) if meant is None or any(one.is_variable for one in meant) else None
+        )
+        found = [
+            one.definition for one in meant or () if one.definition and not one.is_instance and not one.is_variable
+        ]
+        if literal is not None and not found:
+            return lambda target: (
+                self._resolve_in_literal(use, target, *literal) if self.names.owner_of(target) is not None else None
+            )
+        keys = {one.key for one in found}
+        owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
+        # In Go a type that embeds another hides its methods, and the other never calls them.
+        over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
+        return lambda target: self.compare(use, target, keys, over)
 
     def guess_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that tells how sure it is that a use on nobody knows what means a target, as measured."""
@@ -174,6 +193,12 @@ class Resolver:
                 use.symbols, use.offset
             ):
                 return None
+            if target.kind == "enumerator" and use.receiver == target.owner:
+                start = use.symbols.data.rfind(target.owner.encode(), 0, use.offset)
+                around = self.names.resolve(use.path, target.owner, start) or ()
+                own = Definition(target.path, target.symbols, target.symbols.parent(target.index))
+                if any(one.definition is not None and one.definition.key == own.key for one in around):
+                    return Resolution(PROVEN, "qualified")
             if target.kind not in METHODS:
                 return self._resolve_by_name(target, UNLIKELY)
             by_name = self._resolve_by_name(target)
@@ -214,9 +239,9 @@ class Resolver:
     def _resolve_unasked(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same of a name that is asked of nothing."""
         symbols, name = use.symbols, target.name
-        written = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
-        if written is not None:
-            return self._resolve_in_literal(use, target, written)
+        literal = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
+        if literal is not None:
+            return self._resolve_in_literal(use, target, *literal)
         # What is local hides all but types, and what is local itself.
         is_local = target.kind not in _NOT_HIDDEN and is_hidden(
             symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS
@@ -227,8 +252,17 @@ class Resolver:
         resolve = self._resolve_bare_method if self.is_member(target) and target.owner else self._resolve_bare
         return None if is_hidden_here else resolve(use, target)
 
-    def _resolve_in_literal(self, use: Use, target: Definition, written: str) -> Resolution | None:
+    def _resolve_in_literal(self, use: Use, target: Definition, written: str, at: int) -> Resolution | None:
         """Return the same of a field that a literal or a pattern names; ``written``: its type, if that is told."""
+        if use.symbols.language in SCOPED and written:
+            meant = self.names.resolve(use.path, written, at)
+            types = [one.definition for one in meant or () if one.definition and one.definition.kind in TYPE_KINDS]
+            owner = self.names.owner_of(target)
+            if types:
+                return (
+                    Resolution(PROVEN, "receiver type") if owner and owner.key in {one.key for one in types} else None
+                )
+            return Resolution(UNLIKELY, "name only")
         known = next(iter(use.owners()), "") if written == "Self" else written
         if known == target.owner:
             return Resolution(SEEN, "receiver type")
@@ -363,22 +397,16 @@ class Resolver:
 
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
         symbols, is_member = use.symbols, self.is_member(target)
-        if symbols.language == "cpp" and on and target.owner:
-            renamed = (
-                re.search(_NAMESPACE % re.escape(on.encode()), symbols.data) if b"namespace" in symbols.data else None
-            )
-            on = renamed[1].decode("utf-8", "replace") if renamed else on
+        on = find_real_name(symbols, on)
         if on and on == target.owner:
+            if (meant := choose_type(symbols, on, self._types_of(on))) is not None:
+                return Resolution(PROVEN, "qualified") if is_part_of(target, meant) else None
             alike = sum(rival.owner == on for rival in self.rivals)
-            return Resolution(0.9 if alike == 1 else GUESS, "qualified")
+            return Resolution(SEEN if alike == 1 else GUESS, "qualified")
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
         if symbols.language in LINKED and is_asked and not is_member and target.kind in _C_TYPES | {"function"}:
             return None  # a field of the name
-        # Of a type by another name; where packages are named, none of them has methods.
-        if symbols.language in PACKAGED and on and (is_member or target.owner):
-            meant = [one.name for one in imports_of(symbols).names.get(on, ()) if one.name != on]
-            if meant:
-                return Resolution(0.9, "import") if target.owner in meant else None
+        # Where packages are named, none of them has methods.
         is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
         has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
         module = find_module(symbols, on) if has_modules else ""
@@ -386,10 +414,13 @@ class Resolver:
             module = ""
         if is_object:
             return None if module else self._resolve_by_type(use, target, on)
+        return self._resolve_in_module(use, target, on, module)
+
+    def _resolve_in_module(self, use: Use, target: Definition, on: str, module: str) -> Resolution | None:
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
         if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
             return Resolution(0.9, "module")
-        is_explicit = symbols.language in _EXPLICIT
+        is_explicit = use.symbols.language in _EXPLICIT
         return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
 
     def _types_of(self, name: str) -> Sequence[Definition]:
@@ -398,24 +429,23 @@ class Resolver:
 
     def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
         constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
-        known = (
-            constructed[1].decode("utf-8", "replace")
-            if constructed
-            else infer_type(use.symbols, use.offset, on)
-            if on
-            else None
-        )
+        written = constructed[1].decode("utf-8", "replace") if constructed else None
+        known = infer_type(use.symbols, use.offset, on) if on else written
+        known = find_real_name(use.symbols, known) if known else known
         if known is None and on[:1].isupper() and self._types_of(on):
             known = on
         if known is None or not known[:1].isupper():
             return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
-        owner = extended_type(target) or target.owner
+        owner = find_extended_type(target) or target.owner
+        # Of several types of one name nobody may know which.
+        meant = choose_type(use.symbols, known, self._types_of(known))
         if known == owner:
-            return Resolution(0.9, "receiver type")
+            is_other = meant is not None and target.owner == known and not is_part_of(target, meant)
+            return None if is_other else Resolution(GUESS if meant is None else PROVEN, "receiver type")
         if any(rival.owner == known for rival in self.rivals):
             return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(owner) else None
         if owner in self.ancestors(known):
-            return Resolution(0.85, "receiver type, inherited")
+            return Resolution(0.2 if meant is None else SEEN, "receiver type, inherited")
         if known in self.ancestors(owner):
             return Resolution(0.5, "receiver type, overridden")
         return Resolution(0.2, "name only")

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from flashgrep.ingest.parse.imports import DOTTED
+from flashgrep.ingest.parse.imports import DOTTED, PACKAGED
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.search.research_graph import GUESS, Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
 
+_NAMESPACE: Final = rb"\bnamespace\s+%s\s*=\s*(?:\w+::)*(\w+)\s*;"
 _INCLUDING: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "ruby", "php", "perl"})
 """Languages in which the name of a file that is included stands for nothing: ``server`` may be an object beside it."""
 
@@ -40,6 +41,16 @@ def imported_as(symbols: FileSymbols, name: str) -> set[str]:
     word = re.compile(rb"(?<![\w$])" + renamed)
     found = (word.search(statement) for statement in _statements(symbols))
     return {one[1].decode("utf-8", "replace") for one in found if one} - {name}
+
+
+def find_real_name(symbols: FileSymbols, name: str) -> str:
+    """Return what a type or a namespace is called where it is defined, if a file knows it by another name."""
+    if symbols.language in PACKAGED and name:
+        return next((one.name for one in imports_of(symbols).names.get(name, ()) if one.name), name)
+    if symbols.language != "cpp" or not name or b"namespace" not in symbols.data:
+        return name
+    found = re.search(_NAMESPACE % re.escape(name.encode()), symbols.data)
+    return found[1].decode("utf-8", "replace") if found else name
 
 
 def _statements(symbols: FileSymbols) -> Iterator[bytes]:
