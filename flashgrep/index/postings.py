@@ -15,6 +15,7 @@ absence too; a block that does not cover the gram asked for is damage. numpy doe
 
 import struct
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -170,7 +171,7 @@ class OpenBlock:
 
     def span(self, gram: int) -> tuple[int, int]:
         """Return where the gram's list is in the payload; an empty span where no document has it."""
-        at = int(np.searchsorted(np.frombuffer(self.grams, "<u4"), gram))
+        at = bisect_left(self.grams, gram)
         if at == len(self.grams) or self.grams[at] != gram:
             return 0, 0
         return (self.ends[at - 1] if at else 0), self.ends[at]
@@ -199,13 +200,14 @@ def count(data: memoryview | bytes) -> int:
 def decode(data: memoryview | bytes) -> Numbers:
     """Return one list's document numbers, ascending, less the segment's first."""
     raw = np.frombuffer(data, np.uint8)
-    return np.cumsum(_decode_leb128(raw), dtype=np.uint32)
+    found: Numbers = _decode_leb128(raw).cumsum(dtype=np.uint32)
+    return found
 
 
 def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
     """Return LEB128 numbers; nearly all have one byte, so the work goes by those that have more."""
     more = raw >= MORE
-    at = np.flatnonzero(more)
+    at = more.nonzero()[0]
     if not len(at):
         return raw.astype(np.uint32)
     values = (raw & 0x7F).astype(np.uint32)

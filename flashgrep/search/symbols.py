@@ -267,11 +267,12 @@ class SymbolSearch:
                 self._is_counted = False
                 return
             for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
+                tier = tier_of(path)
                 for offset, role in symbols.places(name, fold=fold):
                     checkpoint()
                     if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
                         # Only where it stands is kept; signatures are read for the page that is shown.
-                        yield _Place(window, RANK[role], tier_of(path), unlike, path, offset, size)
+                        yield _Place(window, RANK[role], tier, unlike, path, offset, size)
 
     @LazyAttribute
     def _targets(self) -> list[Definition]:

@@ -1,6 +1,10 @@
 """What a call is made on, as its text tells."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.ingest.parse.describe import receiver
 
@@ -34,3 +38,22 @@ from flashgrep.ingest.parse.describe import receiver
 )
 def test_a_receiver_is_told_by_what_stands_before_the_name(code: str, language: str, expected: str | None) -> None:
     assert receiver(code.encode(), code.index("call"), language) == expected
+
+
+AS_WRITTEN = re.compile(rb"(?:(\w+)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$")
+"""What a receiver is, without what spares time."""
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "b_1", "é", ".", ":", "::", "->", "?.", "!!.", "&.", "?->", ")", ">", "!", " ", "\n"])
+    )
+)
+def test_what_spares_time_finds_the_same_receivers(parts: list[str]) -> None:
+    before = "".join(parts).encode()[-80:]
+    found = AS_WRITTEN.search(before)
+    assert receiver(before + b"call", len(before), "c") == (None if found is None else (found[1] or b"").decode())
+
+
+def test_a_receiver_longer_than_what_is_looked_at_is_one() -> None:
+    assert receiver(b"x" * 200 + b".call", 201, "c") == "x" * 79

@@ -19,9 +19,11 @@ _HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
 """What says where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(
-    rb"(?:(\w+)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
+    rb"(?:(?<!\w)(\w++)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
 )
 """What a call is made on, with what is between: a word, the end of an expression, or type arguments."""
+_JOINTS: Final = frozenset({b".", b">", b":"})
+"""What that ends with."""
 _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
 """Languages in which an arrow asks what is before it; elsewhere a type or a body follows it."""
 _JOINS: Final = frozenset({"php", "perl"})
@@ -115,7 +117,10 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
 
 def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
-    found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(data, max(0, name - 80), name)
+    before = data[max(0, name - 80) : name]
+    if before.rstrip()[-1:] not in _JOINTS:  # most names stand alone: a tenth of the time of the expression
+        return None
+    found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
     if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
         return None
     if (language == "swift" and found[1] in _KEYWORDS) or (language in _JOINS and found[0].rstrip().endswith(b".")):

@@ -299,7 +299,7 @@ class FileSymbols:
 
     def _occurrence(self, offset: int, text: str, role: Role, index: int, span: tuple[int, int] | None) -> Occurrence:
         line = self.lines.line(offset)
-        around = self.enclosing(offset) if index < 0 else -1
+        around = self.around(offset) if index < 0 else -1
         return Occurrence(
             name=text,
             role=role,
