@@ -35,7 +35,7 @@ from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.servers.pool import ServerPool
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
-from flashgrep.workspace.project import find_unasked
+from flashgrep.workspace.project import find_idle
 from flashgrep.workspace.stores import Stores, find_gone
 
 PROJECTS_FILE = "projects.json"
@@ -155,7 +155,7 @@ class Catalogue:
         forgotten_at = 0.0
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            if any(workspace.is_lost() for workspace in self._open.values()) or find_unasked(self._open.values()):
+            if any(workspace.is_lost() for workspace in self._open.values()) or find_idle(self._open.values()):
                 await self.tidy()
             if self._servers is not None:
                 self._servers.rest()
@@ -348,13 +348,13 @@ class Catalogue:
 
         ``stores``: also delete what is stored of repositories and folders that are gone.
         """
-        unused = find_unasked(self._open.values())
+        unused = find_idle(self._open.values())
         for name, workspace in list(self._open.items()):
             if workspace.is_lost() or workspace in unused:
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
                         # It may have been closed and reopened, or asked for, while we waited for the lock.
-                        if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_unasked()):
+                        if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_idle()):
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
         for file, roots in gone.items():

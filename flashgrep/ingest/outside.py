@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from flashgrep.ingest.watch import silent_type
+from flashgrep.ingest.mounts import silent_type
 
 _CREATE, _DELETE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x40, 0x80, 0x400, 0x800
 _MODIFY, _ATTRIB, _ONLYDIR, _MASK_ADD = 0x2, 0x4, 0x1000000, 0x20000000

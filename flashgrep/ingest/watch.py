@@ -20,34 +20,13 @@ from typing import Literal, Protocol
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from flashgrep.ingest.mounts import Mounts, silent_type
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-SILENT = frozenset({
-    "9p",  # Windows drives under WSL 2
-    "afs",
-    "ceph",
-    "cifs",
-    "drvfs",  # Windows drives under WSL 1
-    "fuse",
-    "glusterfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "prl_fs",
-    "smb3",
-    "smbfs",
-    "vboxsf",
-    "virtiofs",
-    "vmhgfs",
-})  # fmt: skip
-"""Types whose files can change on another machine, or in another system, without an event here."""
-
-_MOUNTS = Path("/proc/self/mountinfo")
 
 MOST_LINKED = 8192
 """Files with other names (hard links) that are watched each, and at most a quarter of what one may watch."""
@@ -103,28 +82,12 @@ def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
     watcher = Inotify(root) if native else Marked(root)
     silent = silent_type(root)
     if silent:
-        watcher.failed = f"changes made elsewhere are not told on {silent}"
+        watcher.failed = _say_silent(silent)
     return watcher
 
 
-def silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
-    """Return the type of the file system ``root`` is on if it tells of no changes, else an empty string."""
-    try:
-        lines = mounts.read_bytes().splitlines()
-    except OSError:
-        return ""  # no Linux: watchdog knows its systems
-    path = os.path.realpath(root)
-    best, found = b"", ""
-    for line in lines:
-        fields, _, rest = line.partition(b" - ")
-        point = fields.split(b" ")[4]
-        for code in (b" ", b"\t", b"\n", b"\\"):  # mountinfo writes these as octal escapes
-            point = point.replace(b"\\%03o" % code[0], code)
-        # The innermost mount point holds the path; of two at one place the later one hides the other.
-        holds = path == point or path.startswith(point.rstrip(b"/") + b"/")
-        if holds and len(point) >= len(best):
-            best, found = point, rest.split(b" ")[0].decode("ascii", "replace")
-    return found if found.partition(".")[0] in SILENT else ""
+def _say_silent(name: str) -> str:
+    return f"changes made elsewhere are not told on {name}"
 
 
 class Inotify:
@@ -150,6 +113,7 @@ class Inotify:
         self._linked: dict[int, dict[bytes, None]] = {}
         """The names of files that are watched each; some may be gone, which costs a look."""
         self._most_linked = -1
+        self._mounts = Mounts(root)
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
             self.failed = f"no inotify: {os.strerror(ctypes.get_errno())}"
@@ -160,14 +124,17 @@ class Inotify:
 
     def close(self) -> None:
         """Close the queue; the kernel drops its watches."""
+        self._mounts.close()
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def add(self, folder: bytes) -> None:
-        """Watch one folder; a limit reached is kept in ``failed``."""
+        """Watch one folder; a limit reached is kept in ``failed``, and so is a file system that tells of nothing."""
         if self._fd < 0:
             return
+        if silent := self._mounts.silent_at(folder):
+            self.failed = _say_silent(silent)
         path = self._root + b"/" + folder if folder else self._root
         number = self._libc.inotify_add_watch(self._fd, path, self._MASK)
         if number >= 0:
@@ -206,7 +173,7 @@ class Inotify:
 
     def drain(self) -> list[Change]:
         """Read the queue until it is empty."""
-        found: list[Change] = []
+        found = [Change("overflow")] if self._mounts.has_changed() else []
         while self._fd >= 0:
             try:
                 data = os.read(self._fd, READ_BYTES)

@@ -202,7 +202,7 @@ class Workspace:
         self.editor.close()
         self.index.close()
 
-    def is_unasked(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nobody has wanted it for long, waits for a change or for its index."""
         waited = anyio.current_time() - self.asked_at
         return waited > UNASKED_SECONDS and not self.subscribers and self.progress.stage in {"ready", "failed"}
@@ -413,9 +413,9 @@ class Workspace:
         }
 
 
-def find_unasked(projects: Collection[Workspace]) -> list[Workspace]:
+def find_idle(projects: Collection[Workspace]) -> list[Workspace]:
     """Return the open projects that are to be closed: asked for longest ago, and more than stay open."""
-    unasked = sorted((one for one in projects if one.is_unasked()), key=lambda one: one.asked_at)
+    unasked = sorted((one for one in projects if one.is_idle()), key=lambda one: one.asked_at)
     return unasked[: max(0, len(projects) - MOST_UNASKED)]
 
 

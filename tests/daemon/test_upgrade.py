@@ -115,7 +115,7 @@ def test_calls_in_flight_are_not_cut(
         assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
 
 
-def test_a_daemon_whose_files_have_changed_is_replaced_and_sessions_go_on(
+def test_a_daemon_whose_files_has_changed_is_replaced_and_sessions_go_on(
     cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
 ) -> None:
     root = project({"a.py": "needle = 1\n"})

@@ -182,3 +182,20 @@ def test_files_and_folders_that_may_not_be_read_are_told_and_found_once_they_may
     ]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}, check=False)
     assert done.returncode == 0
+
+
+def mounts_for_itself() -> bool:
+    """Return whether a process may have mounts of its own here."""
+    try:
+        return subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_what_is_mounted_in_a_project_is_found_and_gone_with_it() -> None:
+    if not mounts_for_itself():
+        pytest.skip("no mount namespaces here")
+    command = ["unshare", "-Urm", sys.executable, str(Path(__file__).with_name("mounted.py"))]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}, check=False)
+    assert done.returncode == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.watch import silent_type
+from flashgrep.ingest.mounts import Mounts, find_mounts, silent_type
 
 MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 40 21 0:35 / /mnt/share rw - nfs4 server:/export rw
@@ -35,3 +35,27 @@ def test_the_nearest_mount_decides(tmp_path: Path, path: bytes, wanted: str) -> 
 def test_the_machines_own_mounts_can_be_read(tmp_path: Path) -> None:
     assert silent_type(bytes(tmp_path)) == ""
     assert silent_type(bytes(tmp_path), tmp_path / "missing") == ""
+
+
+def test_what_is_mounted_in_a_tree_is_told_apart(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_bytes(MOUNTS)
+    found = find_mounts(b"/mnt", mounts)
+    assert {point: mount.silent for point, mount in found.items()} == {
+        b"": "",
+        b"share": "nfs4",
+        b"share/local": "",
+        b"with space": "fuse.sshfs",
+        b"c": "9p",
+    }
+    mounts.write_bytes(MOUNTS + b"50 41 8:3 /x /mnt/share/local rw - xfs /dev/sdc1 rw\n")
+    assert find_mounts(b"/mnt", mounts) != found
+    assert find_mounts(b"/home", mounts) == {b"": found[b""]}
+
+
+def test_a_table_that_did_not_change_is_not_read(tmp_path: Path) -> None:
+    mounts = Mounts(bytes(tmp_path))
+    assert not mounts.has_changed()
+    assert mounts.silent_at(b"") == ""
+    mounts.close()
+    assert not mounts.has_changed()

@@ -39,7 +39,7 @@ def test_off_it_tells_nothing_and_why(switch: SwitchableWatcher, tmp_path: Path)
     assert (switch.is_off, switch.failed, changes(switch)) == (True, STOPPED, set())
 
 
-def test_on_again_everything_may_have_changed(switch: SwitchableWatcher, tmp_path: Path) -> None:
+def test_on_again_everything_may_has_changed(switch: SwitchableWatcher, tmp_path: Path) -> None:
     switch.add(b"")
     switch.switch(on=False)
     (tmp_path / "a").write_text("a")
