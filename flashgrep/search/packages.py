@@ -157,6 +157,16 @@ def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) ->
     return found[0] if len({full_name(one) if is_named else one.key for one in found}) == 1 else None
 
 
+def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Definition | None:
+    """Return which of the types of a name a type builds upon: the one nested nearest around, or what its file means."""
+    around = f"{one.symbols.container(one.index)}."
+    beside = [
+        other for other in types if other.path == one.path and around.startswith(f"{other.qualified[: -len(word)]}")
+    ]
+    nested = [other for other in beside if "." in other.qualified]
+    return max(nested, key=lambda other: len(other.qualified), default=None) or choose_type(one.symbols, word, types)
+
+
 def is_part_of(one: Definition, owner: Definition) -> bool:
     """Whether a definition is in a type, or in a part of it: by full names, where the languages have packages."""
     row = one.symbols.row(one.index)

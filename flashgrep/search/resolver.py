@@ -24,6 +24,7 @@ from flashgrep.search.inference import Names
 from flashgrep.search.linkage import LINKED, resolve_linked
 from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
 from flashgrep.search.packages import (
+    choose_base,
     choose_type,
     is_part_of,
     resolve_by_package,
@@ -445,7 +446,10 @@ class Resolver:
         if any(rival.owner == known for rival in self.rivals):
             return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(owner) else None
         if owner in self.ancestors(known):
-            return Resolution(0.2 if meant is None else SEEN, "receiver type, inherited")
+            # Of several bases of the name, what is nested beside the type comes first.
+            base = None if meant is None else choose_base(meant, owner, self._types_of(owner))
+            is_told = base is not None and (owner != target.owner or is_part_of(target, base))
+            return Resolution(SEEN if is_told else 0.2, "receiver type, inherited")
         if known in self.ancestors(owner):
             return Resolution(0.5, "receiver type, overridden")
         return Resolution(0.2, "name only")

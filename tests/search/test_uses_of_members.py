@@ -37,3 +37,20 @@ def test_each_place_is_told_or_unsure(tmp_path: Path, table: Path) -> None:
         silent = [line for at, line in lines.items() if "unsure" in line and at not in told | vague]
         wrong = [line for at, line in lines.items() if "no use" in line and at in told]
         assert (question, lost, silent, wrong) == (question, [], [], [])
+
+
+def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(tmp_path: Path) -> None:
+    source = project(
+        tmp_path,
+        {
+            "a/Tag.java": "package a;\npublic class Tag { public void close() {} }\n",
+            "a/Token.java": "package a;\nclass Token {\n  static class Tag { void close() {} }\n"
+            "  static class Start extends Tag {}\n}\n",
+            "b/Crane.java": "package b;\nimport a.Tag;\nclass Crane { void own(Tag tag) { tag.close(); } }\n",
+            "a/Read.java": "package a;\nclass Read { void start(Token.Start start) { start.close(); } }\n",
+        },
+    )
+    research = researched(source, "callers of close", 1)
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    found = {(names[one.source], one.target[0].decode(), one.resolution.confidence) for one in research.graph.edges}
+    assert found == {("Crane.own", "a/Tag.java", 0.95), ("Read.start", "a/Token.java", 0.9)}
