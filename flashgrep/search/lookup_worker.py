@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,8 +90,7 @@ class LookupWorker:
     def answer(self, request: Load | Ask) -> object:
         """Return the reply."""
         if isinstance(request, Load):
-            self._load(request)
-            return True
+            return self.load(request, make_table(request))
         project = self._projects[request.number]
         snapshot = Snapshot(
             project.root,
@@ -105,7 +105,8 @@ class LookupWorker:
         with ending(self._is_over):
             return request.look_up(snapshot)
 
-    def _load(self, request: Load) -> None:
+    def load(self, request: Load, table: FileTable) -> bool:
+        """Load a project that has this table of files; return True."""
         old = self._projects.pop(request.number, None)
         if old is not None:
             old.reader.close()
@@ -115,9 +116,14 @@ class LookupWorker:
         if reader.identity != request.identity:
             reader.close()
             raise FileNotFoundError("another database took its place")
-        table = FileTable(request.paths.split(b"\0")[: len(request.columns)], request.columns, dict(request.skipped))
         self._projects[request.number] = _Project(request.root, reader, table)
         release_memory()
+        return True
+
+
+def make_table(request: Load) -> FileTable:
+    """Return the table of files that is to be loaded."""
+    return FileTable(request.paths.split(b"\0")[: len(request.columns)], request.columns, dict(request.skipped))
 
 
 def _by_fields(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -163,22 +169,25 @@ def _read(descriptor: int, size: int) -> bytearray | None:
     return data
 
 
-def serve(descriptor: int) -> None:
-    """Answer requests until the socket ends."""
+def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None) -> None:
+    """Answer requests until the socket ends; first the one that was ``given`` before."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     worker = LookupWorker(lambda: bool(waiting.poll(0)))
-    while (message := receive(descriptor)) is not None:
-        if not message:  # the lookup that it was to end has ended
-            continue
-        try:
-            reply = pack(worker.answer(pickle.loads(message)))  # noqa: S301 - from our own parent
-        except Exception:  # noqa: BLE001 - whatever it is
-            reply = EMPTY
-        if len(reply) > MOST_BYTES:
-            reply = EMPTY
-        while reply:
-            reply = reply[os.write(descriptor, reply) :]
+    message: bytearray | None = bytearray()
+    while message is not None:
+        if given is not None or message:  # else the lookup that it was to end has ended
+            try:
+                answer = worker.answer(pickle.loads(message)) if given is None else given(worker)  # noqa: S301 - from our own parent
+                reply = pack(answer)
+            except Exception:  # noqa: BLE001 - whatever it is
+                reply = EMPTY
+            if len(reply) > MOST_BYTES:
+                reply = EMPTY
+            while reply:
+                reply = reply[os.write(descriptor, reply) :]
+        given = None
+        message = receive(descriptor)
 
 
 def main() -> None:
@@ -195,7 +204,18 @@ def main() -> None:
 
 
 def fork_workers(descriptors: list[int]) -> None:
-    """Fork a worker for each socket, tell our parent their ids, and wait until all have ended."""
+    """Fork a worker for each socket, tell our parent their ids, and wait until all have ended.
+
+    They have loaded the project that our parent names first, or fail to, and say so: what is made of its table before
+    is made once, and shared.
+    """
+    message = receive(0)
+    if message is None:
+        return
+    request: Load = pickle.loads(message)  # noqa: S301 - as above
+    del message
+    load = partial(LookupWorker.load, request=request, table=make_table(request))
+    gc.freeze()
     forked = list[int]()
     for descriptor in descriptors:
         try:
@@ -207,7 +227,7 @@ def fork_workers(descriptors: list[int]) -> None:
                 os.dup2(descriptor, 0)
                 for each in descriptors:  # or nobody would see that the daemon's ends of them, or a worker, are gone
                     os.close(each)
-                serve(0)
+                serve(0, load)
             finally:
                 os._exit(0)
         forked.append(pid)

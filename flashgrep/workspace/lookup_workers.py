@@ -9,7 +9,6 @@ import asyncio
 import subprocess
 import time
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import anyio
@@ -84,6 +83,8 @@ class LookupWorker(asyncio.BufferedProtocol):
         self._held = bytearray(LEAST_BUFFER)
         self._filled = 0
         self._transport: asyncio.Transport | None = None
+        self._unsent = b""
+        """What was asked before it was there."""
 
     @property
     def busy(self) -> bool:
@@ -93,7 +94,9 @@ class LookupWorker(asyncio.BufferedProtocol):
     def ask(self, request: bytes, limit: float, reply: Reply) -> None:
         """Have it do something until ``limit`` (time.monotonic()); ``reply`` hears what it says, None: nothing."""
         self._reply, self.limit, self.since = reply, limit + END_SECONDS, time.monotonic()
-        if self._transport is not None:
+        if self._transport is None:
+            self._unsent = request
+        else:
             self._transport.write(request)
 
     def cancel(self) -> None:
@@ -113,6 +116,8 @@ class LookupWorker(asyncio.BufferedProtocol):
         """Be there."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream's
         self._transport = transport
+        transport.write(self._unsent)
+        self._unsent = b""
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         """Return where to read on: room for the rest of a reply."""
@@ -217,24 +222,26 @@ class LookupWorkers:
             self._tasks.start_soon(self._start, place)
 
     def load(self, worker: LookupWorker, place: Place) -> None:
-        """Have an idle worker load a project, again if need be."""
+        """Have an idle worker load a project, anew if need be."""
         worker.loaded.pop(place, None)
         described = place.describe()
         if described is None:
             self._find_serving()
             return
         request, loaded = described
+        while len(worker.loaded) >= MOST_PROJECTS:
+            del worker.loaded[next(iter(worker.loaded))]
+        self._find_serving()
+        self._ask_to_load(worker, place, pack(request), loaded)
 
+    def _ask_to_load(self, worker: LookupWorker, place: Place, request: bytes, loaded: Loaded) -> None:
         def reply(body: bytes | None) -> None:
             if body is None:
                 self._not_before = time.monotonic() + RETRY_SECONDS
             else:
                 worker.loaded[place] = loaded
 
-        while len(worker.loaded) >= MOST_PROJECTS:
-            del worker.loaded[next(iter(worker.loaded))]
-        self._find_serving()
-        worker.ask(pack(request), time.monotonic() + LOAD_SECONDS, reply)
+        worker.ask(request, time.monotonic() + LOAD_SECONDS, reply)
 
     def _find_serving(self) -> None:
         """Find out which projects have a worker that is not busy with a long lookup."""
@@ -245,29 +252,40 @@ class LookupWorkers:
     # Their beginning and end
 
     async def _start(self, place: Place) -> None:
-        """Start as many workers as there may be, or one, and have it load a project; the others load when wanted."""
+        """Start as many workers as there may be, or one where they cannot be forked, and have them load a project."""
 
         def note_parent(process: subprocess.Popen[bytes]) -> None:
             self._parent = process
             if self._closed:
                 process.kill()
 
-        start = fork if can_fork() else spawn
         try:
+            described = place.describe()
+            if described is None:
+                return
+            request, loaded = described
+            forks = can_fork()
             with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-                made = await anyio.to_thread.run_sync(start, self._most - len(self._workers), note_parent)
+                if forks:
+                    count = self._most - len(self._workers)
+                    made = await anyio.to_thread.run_sync(fork, count, request, note_parent)
+                else:
+                    made = [await anyio.to_thread.run_sync(spawn)]
                 self._parent = None
                 for process, ours in made:
-                    connect = partial(LookupWorker, process, self._note_freed, self._forget)
+
+                    def connect(process: Process = process) -> LookupWorker:
+                        worker = LookupWorker(process, self._note_freed, self._forget)
+                        # The parent of forked ones was asked in their place.
+                        self._ask_to_load(worker, place, b"" if forks else pack(request), loaded)
+                        return worker
+
                     _, worker = await asyncio.get_running_loop().create_connection(connect, sock=ours)
                     self._workers.append(worker)
                     if self._closed:
                         worker.end()
                     elif len(self._workers) == 1 and self._tasks is not None:
                         self._tasks.start_soon(self._tend)
-            idle = next((worker for worker in self._workers if not worker.busy and place not in worker.loaded), None)
-            if idle is not None and not self._closed:
-                self.load(idle, place)
         except OSError:  # no process or descriptor to be had
             self._not_before = time.monotonic() + RETRY_SECONDS
         finally:

@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from typing import Protocol
 
 from flashgrep import __version__
+from flashgrep.search.lookup_worker import pack
 
 START_SECONDS = 30.0
 """When the parent of workers has not said by then who they are, it hangs."""
@@ -81,7 +82,7 @@ def can_fork() -> bool:
     return True
 
 
-def spawn(_count: int, _started: Callable[[subprocess.Popen[bytes]], None]) -> list[tuple[Process, socket.socket]]:
+def spawn() -> tuple[Process, socket.socket]:
     """Start one worker by itself, and return it with our end of its socket.
 
     Raises:
@@ -95,13 +96,16 @@ def spawn(_count: int, _started: Callable[[subprocess.Popen[bytes]], None]) -> l
             command = [sys.executable, "-P", "-c", PROGRAM, __version__]
             process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
             undone.pop_all()
-        return [(process, ours)]
+        return process, ours
 
 
-def fork(count: int, started: Callable[[subprocess.Popen[bytes]], None]) -> list[tuple[Process, socket.socket]]:
+def fork(
+    count: int, load: object, started: Callable[[subprocess.Popen[bytes]], None]
+) -> list[tuple[Process, socket.socket]]:
     """Have so many workers forked, and return each with our end of its socket; waits for the imports.
 
-    ``started``: told which process is waited for, so that it can be killed.
+    ``load``: what all are told to load, and reply to. ``started``: told which process is waited for, so that it can be
+    killed.
 
     Raises:
         OSError: There is no process or descriptor to be had, or it ended.
@@ -123,6 +127,7 @@ def fork(count: int, started: Callable[[subprocess.Popen[bytes]], None]) -> list
         undone.callback(parent.kill)
         started(parent)
         control.settimeout(START_SECONDS)
+        control.sendall(pack(load))
         ids = control.recv(MOST_BYTES).split()
         if not ids:
             raise ChildProcessError("the parent of workers has ended")
