@@ -403,7 +403,7 @@ class Research:
         seen = set(waiting)
         while waiting:
             called, only = waiting.pop()
-            paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False)
+            paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False, whole=True)
             may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):
                 if only is None and len(seen) < MOST_ALIASES:

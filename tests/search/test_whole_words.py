@@ -10,6 +10,8 @@ from flashgrep.ingest.buffers import Buffers
 from flashgrep.model import path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Question
+from flashgrep.search.research import Research
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import UnsavedView, Workspace
@@ -51,6 +53,12 @@ def flags(pattern: Pattern) -> list[str]:
     return [*case, *["-w"] * pattern.word, *["-F"] * (pattern.mode == "literal")]
 
 
+def researched(snapshot: Snapshot) -> Research:
+    research = Research("usages of set_config", 1)
+    research.advance(SnapshotSource(snapshot))
+    return research
+
+
 async def symbol(workspace: Workspace, name: str, *, fold: bool = False) -> SymbolAnswer:
     await workspace.refresh()
     question = SymbolQuestion(name=name, fold=fold)
@@ -73,13 +81,15 @@ async def test_files_that_have_a_word_inside_of_others_alone_are_not_read(root: 
     put(root, FILES)
     async with opened(root) as workspace:
         await workspace.wait_parsed()
-        before = await symbol(workspace, "set_config")
+        before, walk_before = await symbol(workspace, "set_config"), await workspace.in_thread(researched)
         await workspace.wait_embedded()
-        after = await symbol(workspace, "set_config")
+        after, walk = await symbol(workspace, "set_config"), await workspace.in_thread(researched)
         assert (after.results, after.total) == (before.results, 1)
         answer, found = await search(workspace, PATTERNS[0])
         assert found == {(b"beside.c", 1), (b"whole.c", 1)}
-        assert max(after.files_read, answer.files_read) < MANY <= before.files_read
+        assert max(after.files_read, answer.files_read, walk.files_read) < MANY
+        assert min(before.files_read, walk_before.files_read) >= MANY
+        assert (list(walk.graph.nodes), walk.unsure) == (list(walk_before.graph.nodes), walk_before.unsure)
         assert (await symbol(workspace, "SET_CONFIG", fold=True)).total == 1 + 1
 
 
