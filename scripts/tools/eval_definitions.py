@@ -85,6 +85,8 @@ _REAL: Final = "read: real"
 _LOCAL: Final = "ctags takes locals, or statements, for members"
 JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("*", "ctags", "made-up name"): (False, "ctags names what has no name"),
+    ("tex", "ctags", "short title"): (False, "of the table of contents: ours is the one in the text"),
+    ("pascal", "ctags", "part of a word"): (False, "of a parameter's name, without its first letter"),
     ("*", "ctags", "alias"): (False, "a name given to an import"),
     ("*", "ctags", "namespace"): (False, "a name given to an import"),
     ("*", "ctags", "local constant"): (False, "a local variable"),
@@ -226,7 +228,7 @@ def draw(language: str, folder: Path) -> list[Path]:
 
 def ctags(language: str, files: list[Path]) -> dict[Tag, str]:
     """Return what Universal Ctags finds, with its kinds."""
-    command = ["ctags", "--output-format=json", "--fields=+nK", f"--language-force={CTAGS[language]}", "-L-", "-f-"]
+    command = ["ctags", "--output-format=json", "--fields=+nKl", f"--language-force={CTAGS[language]}", "-L-", "-f-"]
     listing = "\n".join(map(str, files))
     done = subprocess.run(command, input=listing.encode(), capture_output=True, check=True)
     rows = (json.loads(line) for line in done.stdout.decode("utf-8", "replace").split("\n") if line)
@@ -261,11 +263,13 @@ def where(row: dict[str, Any]) -> str:
     }
     if inside:
         return f"local {row['kind']}"
-    if row["name"].isupper() and row["kind"] in {"function", "variable"}:
-        return f"{row['kind']} in capitals"
-    if row["name"].startswith("__") and row["kind"] in {"variable", "member"}:
-        return f"{row['kind']} named __"
-    return str(row["kind"])
+    in_capitals = row["name"].isupper() and row["kind"] in {"function", "variable"}
+    if in_capitals or (row["name"].startswith("__") and row["kind"] in {"variable", "member"}):
+        return f"{row['kind']} in capitals" if in_capitals else f"{row['kind']} named __"
+    if row["language"] == "Tex" and re.search(r"section\*?\[", row["pattern"]):
+        return "short title"
+    cut = row["language"] == "Pascal" and not re.search(rf"(?<!\w){re.escape(row['name'])}(?!\w)", row["pattern"])
+    return "part of a word" if cut else str(row["kind"])
 
 
 def parsed(language: str, files: list[Path]) -> dict[Tag, str]:
@@ -299,7 +303,7 @@ def plain(name: str) -> str:
         .rpartition("::")[2]
         .rpartition(":")[2]
         .rpartition(".")[2]
-        .lstrip("#~$")
+        .lstrip("#~$\\")
         .removesuffix("=")
     )
 

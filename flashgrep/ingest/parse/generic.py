@@ -126,6 +126,8 @@ _SKIP_BRACES: Final = re.compile(rb"\{#.*?(?:#\}|\Z)", re.DOTALL)
 _IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
 _PACKAGE: Final = KIND_ID["package"]
 """Its name stays whole, as with a grammar."""
+_PROSE: Final = frozenset({"bibtex", "tex"})
+"""Dots in their titles and keys say nothing."""
 _BY_LINES: Final = frozenset({"vim"})
 """Comments and strings end with their line: where the grammar says otherwise it has lost its way."""
 _LET_BINDS: Final = frozenset({"javascript", "rust", "swift", "tsx", "typescript"})
@@ -185,7 +187,7 @@ def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
         for start, end in bodies:
             for found in pattern.finditer(data, start, end):
                 name, name_end = found.span("name")
-                qualified = None if kind == _PACKAGE else _QUALIFIER.match(data, name, name_end)
+                qualified = None if kind == _PACKAGE or language in _PROSE else _QUALIFIER.match(data, name, name_end)
                 own = name if qualified is None else qualified.end()
                 begin = found.start() + len(found[0]) - len(found[0].lstrip())
                 yield own, name_end, begin, found.end(), kind, 0, name if own > name else 0, own if own > name else 0

@@ -448,6 +448,31 @@ _MAKE: Final = Rules(
     ("function", r"^(?P<name>\w[\w-]*)[ \t]*::?(?![:=])"),
 )
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
+_TEX: Final = Rules(
+    (
+        "heading",
+        (
+            r"\\(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?[ \t]*(?:\[[^\]]{0,300}\])?[ \t%\r\n]*"
+            r"\{(?P<name>[^{}\n]*+(?:\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}[^{}\n]*+)*+)(?=\}|\n)"
+        ),
+    ),
+    (
+        "function",
+        (
+            r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator"
+            r"|(?:New|Renew|Provide|Declare)(?:Expandable)?DocumentCommand|[gex]?def|let)\*?[ \t]*\{?[ \t]*"
+            r"\\(?P<name>[A-Za-z@:_]+)"
+        ),
+    ),
+    ("function", r"\\(?:(?:re)?newenvironment|newtheorem)\*?[ \t]*\{(?P<name>[^{}\n]+)\}"),
+    ("variable", r"\\newcounter[ \t]*\{(?P<name>[\w@]+)\}"),
+    ("constant", r"\\(?:label|bibitem(?:\[[^\]\n]*\])?)[ \t]*\{(?P<name>[^{}\n]+)\}"),
+)
+_BIBTEX: Final = Rules(
+    ("constant", r"^[ \t]*@(?!comment\b|preamble\b|string\b)\w+[ \t]*[{(][ \t]*(?P<name>[^,\s{}]+)[ \t]*,"),
+    ("variable", r"^[ \t]*@string[ \t]*[{(][ \t]*(?P<name>[^,\s{}=]+)[ \t]*="),
+    flags=re.IGNORECASE,
+)
 _JINJA: Final = Rules(
     ("macro", r"\{%[-+]?[ \t]*macro[ \t]+(?P<name>\w+)"),
     ("module", r"\{%[-+]?[ \t]*block[ \t]+(?P<name>\w+)"),
@@ -455,9 +480,9 @@ _JINJA: Final = Rules(
 )
 
 PATTERNS: Final[Mapping[str, Rules]] = {
-    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "jinja": _JINJA,
-    "make": _MAKE, "nim": _NIM, "objc": _OBJC, "objcpp": _OBJC, "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS,
-    "sql": _SQL,
-    "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
+    "ada": _ADA, "awk": _AWK, "bibtex": _BIBTEX, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY,
+    "jinja": _JINJA, "make": _MAKE, "nim": _NIM, "objc": _OBJC, "objcpp": _OBJC, "pascal": _PASCAL, "proto": _PROTO,
+    "scss": _SCSS, "sql": _SQL, "systemverilog": _VERILOG, "tcl": _TCL, "tex": _TEX, "thrift": _THRIFT, "verilog":
+    _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
 """By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""

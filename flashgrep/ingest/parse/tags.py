@@ -38,6 +38,7 @@ _FUNCTIONS: Final = frozenset({KIND_ID[kind] for kind in CALLABLE_KINDS} | {_ANO
 _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
 _IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
 _MACRO: Final = KIND_ID["macro"]
+_PROPERTY: Final = KIND_ID["property"]
 _NO_KEYWORDS: Final = frozenset[bytes]()
 _KEYWORDS: Final = frozenset(
     b"if else for while do switch case return sizeof goto int void char long struct union enum const static".split()
@@ -100,7 +101,9 @@ def tags(
         ):  # the first pattern knows best
             named[name] = pattern, row
     skips = _spans(references["skip"])
-    if (root.has_error or blanked) and LANGUAGES[language].nature == "code":  # words of prose introduce no names
+    if (root.has_error or blanked) and (
+        LANGUAGES[language].nature == "code" or language == "tex"
+    ):  # words of prose introduce no names
         # Much of what follows a mistake may be lost to the grammar, exactly while somebody edits the file.
         errors = _outermost([*((node.start_byte, node.end_byte) for node in references["error"]), *blanked])
         beside = definitions_beside(language, data, errors, skips)
@@ -156,7 +159,9 @@ def _read_definition(captured: dict[str, list[Node]], data: bytes, lead: bytes, 
 def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes:
     """Return a name without what the grammar counts in; ``following``: the byte after it."""
     if kind == KIND_ID["heading"]:
-        return name.strip(b" \t\r\n#")
+        text = name.strip(b" \t\r\n#")
+        text = text[1:-1].strip() if text[:1] == b"{" and text[-1:] == b"}" else text
+        return text.partition(b"\n")[0].rstrip()
     if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
         return name[:-1]  # a shell alias: ``ll='ls -l'``
     if name[:1] in _QUOTES[kind in _QUOTED] and len(name) > len("''") and name.endswith(name[:1]):
@@ -181,13 +186,15 @@ def _settle(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
             if scope_end >= end:
                 scope = candidate
                 break
-        if kind in _LOCAL and scope in _FUNCTIONS and language not in _KEEPS_LOCALS:
+        # CMake's macros have no variables of their own; its functions set those of their callers by saying so.
+        is_seen = language in _KEEPS_LOCALS or (language == "cmake" and (scope == _MACRO or declares))
+        if kind in _LOCAL and scope in _FUNCTIONS and not is_seen:
             continue
         if scope in _TYPES:
             kind = _IN_TYPE.get(kind, kind)
         if has_name:
             table.append((name, name_end, start, end, kind, declares, qualifier, qualifier_end))
-        if kind not in _LOCAL:
+        if kind not in _LOCAL and (kind != _PROPERTY or language != "nix"):  # a value there may hold variables
             around.append((end, kind))
     return table
 

@@ -10,10 +10,12 @@ option(WITH_TESTS "Build tests" ON)
 function(add_part NAME)
   add_library(${NAME} STATIC ${ARGN})
   set(local_one 1)
+  set(seen_outside 1 PARENT_SCOPE)
 endfunction()
 
 macro(with_flags)
   add_compile_options(-Wall)
+  set(flags_added ON)
 endmacro()
 
 add_part(item item.c)

@@ -6,3 +6,7 @@
 (define-syntax swap! (syntax-rules () ((_ a b) (set! a b))))
 (defun lisp-like (x) "Doc." (norm x))
 (defvar *limit* 10)
+(def-status +ok+ 200)
+(shop:defcommand %open-shop (name &key at) (print name))
+(default-limit size)
+(define-key map "a")

@@ -6,6 +6,8 @@
   (#not-match? @name "[$]")) @module
 (normal_command (identifier) @_command (argument_list . (argument (unquoted_argument) @name))
   (#match? @_command "^[pP][rR][oO][jJ][eE][cC][tT]$")) @package
+(normal_command (identifier) @_command (argument_list . (argument (unquoted_argument) @name) (argument) @_scope .)
+  (#match? @_command "^[sS][eE][tT]$") (#eq? @_scope "PARENT_SCOPE")) @declaration.variable
 (normal_command (identifier) @_command (argument_list . (argument (unquoted_argument) @name))
   (#match? @_command "^([sS][eE][tT]|[oO][pP][tT][iI][oO][nN])$")) @variable
 

@@ -1,5 +1,9 @@
 ; Nix: definitions are bindings.
 (binding attrpath: (attrpath attr: (identifier) @name .) expression: (function_expression)) @function
+(binding attrpath: (attrpath attr: (string_expression . (string_fragment) @name .) .) expression: (function_expression)) @function
+(attrset_expression (binding_set (binding attrpath: (attrpath attr: (identifier) @name .)) @property))
+(rec_attrset_expression (binding_set (binding attrpath: (attrpath attr: (identifier) @name .)) @property))
+(binding attrpath: (attrpath attr: (string_expression . (string_fragment) @name .) .)) @property
 (binding attrpath: (attrpath attr: (identifier) @name .)) @variable
 
 ; references

@@ -22,6 +22,11 @@
   "defvar-keymap" "define-symbol-macro" "define-widget")) @variable
 (list . (symbol) @_kind . (quote (symbol) @name)
   (#any-of? @_kind "define-error" "defvaralias" "define-obsolete-variable-alias" "define-widget")) @variable
+; What a project's own macros define: their names begin like those above. A list of arguments makes it a function.
+(list . (symbol) @_kind . (symbol) @name . (list)
+  (#match? @_kind "^([a-z.+-]+:+)?def(ine)?-?[a-z/:*]") (#not-match? @_kind "^(default|define-key|defer|definition|defined)")) @function
+(list . (symbol) @_kind . (symbol) @name
+  (#match? @_kind "^([a-z.+-]+:+)?def(ine)?-?[a-z/:*]") (#not-match? @_kind "^(default|define-key|defer|definition|defined)")) @variable
 
 ; references
 (comment) @skip
