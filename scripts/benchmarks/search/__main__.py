@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -18,6 +19,7 @@ from scripts.benchmarks.search.docstrings import Sides, measured, pool
 from scripts.benchmarks.search.metrics import Figures, interval, mean
 from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
 from scripts.benchmarks.search.ranking import SIDES, Way, ablations, judged
+from scripts.benchmarks.search.rivals import Judged, compare, print_comparison
 from scripts.benchmarks.search.team import compare_stores, print_table
 
 Results = dict[str, dict[str, list[Figures]]]
@@ -33,6 +35,9 @@ def main() -> int:
         return _check(roots)
     if options.team:
         print_table(anyio.run(_stores, roots))
+        return 0
+    if options.rivals:
+        print_comparison(dict(_compared(roots)))
         return 0
     saved: dict[str, Any] = {"questions": {}, "docstrings": {}}
     if not options.docstrings:
@@ -57,6 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
     parser.add_argument("--ablate", action="store_true", help="rank again with each rule switched off")
     parser.add_argument("--team", action="store_true", help="compare a team's store with the embedded one instead")
+    parser.add_argument("--rivals", action="store_true", help="ask a daemon, and other rankings beside it, instead")
     parser.add_argument("--check", action="store_true", help="only see whether what the questions aim at is there")
     parser.add_argument("--save", nargs="?", type=Path, const=kept, help="keep the figures as JSON (usual: %(const)s)")
     parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
@@ -114,6 +120,14 @@ async def _stores(roots: Mapping[Package, Path]) -> Results:
         for package, root in roots.items()
         if package.repository in questions
     }
+
+
+def _compared(roots: Mapping[Package, Path]) -> Iterator[tuple[str, dict[str, list[Judged]]]]:
+    questions = asked()
+    for package, root in roots.items():
+        if package.repository in questions:
+            with TemporaryDirectory(prefix="eval-wire-") as work:
+                yield package.repository, compare(root, questions[package.repository], Path(work))
 
 
 def _told(results: Results) -> dict[str, Any]:

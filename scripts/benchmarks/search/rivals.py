@@ -1,0 +1,275 @@
+"""The questions asked of a daemon over its socket, and of others in the same run, judged by file and by range.
+
+Others rank the same files: BM25 and the embedded table alone, MiniLM and wordllama (alone and with our BM25, over our
+chunks), and semble's whole pipeline, its chunks and rules, with our table. Those whose package is not installed beside
+flashgrep are left out, and said so: ``minilm`` is an extra, the others are ``pip install wordllama semble``.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from flashgrep.embed import Embedder, static
+from flashgrep.embed.local import open_minilm
+from flashgrep.errors import ProviderUnavailable
+from flashgrep.index.words import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.indexer.chunking import embedding_text
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
+from flashgrep.search.chunks import cut_chunks
+from flashgrep.search.fusion import RULES, query_words
+from flashgrep.search.meaning_index import Floats, idf
+from flashgrep.search.symbol_source import parse_file
+from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
+from scripts.benchmarks.search.asking import KINDS, Question, asked
+from scripts.benchmarks.search.metrics import Figures, distinct, figures, interval, mean
+from scripts.benchmarks.search.packages import packages
+from scripts.benchmarks.search.ranking import RESULTS, SHOWN
+
+INDEXING: Final = {"listing", "indexing", "symbols", "chunks", "vectors"}
+
+WIRE: Final = "search_code"
+"""The way that the others are compared with."""
+
+
+class Place(NamedTuple):
+    """A part of a file that somebody found."""
+
+    path: str
+    start: int
+    end: int
+    """Lines from 1, both inclusive."""
+    text: str
+
+
+class Judged(NamedTuple):
+    """How good an answer is by file, and by the ranges asked for."""
+
+    files: Figures
+    ranges: Figures
+
+
+Ask = Callable[[str], Sequence[Place]]
+Results = Mapping[str, Mapping[str, Sequence[Judged]]]
+"""By repository and way, how every question was answered."""
+
+
+def compare(root: Path, questions: Sequence[Question], work: Path) -> dict[str, list[Judged]]:
+    """Return, for each way, what becomes of every question; ``work``: an empty folder."""
+    with private_daemon(work / "state") as daemon:
+        adopt(daemon, root)
+        client = daemon.client()
+        wait_until(client, INDEXING)
+        truths = [target_ranges(question, root) for question in questions]
+        ways: Mapping[str, Ask] = {WIRE: lambda text: ask_wire(client, text)} | dict(others(root, client))
+        found = {
+            name: [judge(ask(one.text), one, truth) for one, truth in zip(questions, truths, strict=True)]
+            for name, ask in ways.items()
+        }
+        client.close()
+    return found
+
+
+def ask_wire(client: Client, text: str) -> list[Place]:
+    """Ask ``search_code`` as an agent does, for its usual number of results."""
+    hits = client.call("search_code", query=text, limit=SHOWN)["results"]
+    return [Place(hit["file_path"], hit["start_line"], hit["end_line"], hit["content"]) for hit in hits]
+
+
+def judge(found: Sequence[Place], question: Question, truth: Sequence[Sequence[Place]]) -> Judged:
+    """Judge an answer, best first; ``truth``: for each thing asked for, the ranges any of which answers it."""
+    paths = [one.path for one in found]
+    first = next((at for at, path in enumerate(paths) if path in question.files), len(paths))
+    read = sum(len(one.text.encode()) for one in found[: first + 1])
+    # Each range found stands for the first thing it answers that nothing before it did; others are in nobody's way.
+    names, left = list[str](), dict(enumerate(truth))
+    for at, one in enumerate(found):
+        answered = next(
+            (number for number, places in left.items() if any(_overlap(one, place) for place in places)), -1
+        )
+        names.append(f"result {at}" if answered < 0 else f"answer {answered}")
+        left.pop(answered, None)
+    wanted = [f"answer {number}" for number in range(len(truth))]
+    return Judged(figures(distinct(paths), question.files, read), figures(names, wanted, read))
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return one.path == other.path and one.start <= other.end and other.start <= one.end
+
+
+def target_ranges(question: Question, root: Path) -> list[list[Place]]:
+    """Return, for each target, the definitions of its name, else where it stands; without a name all of its file."""
+    ranges = []
+    for target in question.targets:
+        data = (root / target.path).read_bytes()
+        symbols = parse_file(target.path.encode(), data, {})
+        spans = []
+        if isinstance(symbols, FileSymbols):
+            rows = symbols.parsed.definitions[:, [NAME, NAME_END, START, END]].tolist()
+            wanted = target.name.encode()
+            spans = [(start, end) for name, after, start, end in rows if wanted and data[name:after] == wanted]
+        if not spans and target.name:
+            spans = [found.span() for found in re.finditer(re.escape(target.name.encode()), data)]
+        lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in spans]
+        ranges.append([Place(target.path, *one, "") for one in lines or [(1, data.count(b"\n") + 1)]])
+    return ranges
+
+
+def print_comparison(results: Results) -> None:
+    """Print the figures of every way: of all questions, then by kind and by language."""
+    kinds, languages = asked(), {package.repository: package.language for package in packages()}
+    groups: dict[str, dict[str, list[Judged]]] = {}
+    for repository, found in results.items():
+        for way, rows in found.items():
+            for question, judged in zip(kinds[repository], rows, strict=True):
+                for group in ("all", question.kind, languages[repository]):
+                    groups.setdefault(group, {}).setdefault(way, []).append(judged)
+    for group, found in sorted(groups.items(), key=lambda item: (item[0] != "all", item[0] not in KINDS, item[0])):
+        print(
+            f"\n{group} ({len(found[WIRE])}): NDCG@10 by file, less than {WIRE} by; by range, recall@10 of both, tokens"
+        )
+        for way, rows in found.items():
+            ndcg, ranges = [one.files.ndcg for one in rows], [one.ranges.ndcg for one in rows]
+            recall, tokens = mean(one.files for one in rows)[2:]
+            by_range = mean(one.ranges for one in rows).recall
+            behind = [one.files.ndcg - ours.files.ndcg for one, ours in zip(rows, found[WIRE], strict=True)]
+            print(f"  {way:22} {_told(ndcg)} {_told(behind)} {_told(ranges)} {recall:.3f} {by_range:.3f} {tokens:7.0f}")
+
+
+def _told(values: Sequence[float]) -> str:
+    return "{:6.3f} ({:.3f} to {:.3f})".format(sum(values) / len(values), *interval(values))
+
+
+# Other ways
+
+
+def others(root: Path, client: Client) -> Iterator[tuple[str, Ask]]:
+    """Yield the ways that can be had here."""
+    chunks, inputs, fields = list[Place](), list[str](), list[Fields]()
+    for path in _list_files(client):
+        data = (root / path).read_bytes()
+        cut = cut_chunks(path.encode(), data)
+        for chunk in cut.chunks:
+            text = data[chunk.start : chunk.end].decode("utf-8", "replace")
+            chunks.append(Place(path, chunk.start_line, chunk.end_line, text))
+            inputs.append(embedding_text(path.encode(), data, chunk))
+        fields += cut.fields
+    words = _Words(fields)
+    yield "BM25", lambda text: _best(chunks, words.scores(text))
+    ours = static.load(static.DATA)
+    for name, embedder in (("the table", ours), ("MiniLM", _open_minilm()), ("wordllama", _open_wordllama())):
+        if embedder is None:
+            print(f"left out: {name} is not installed", file=sys.stderr)
+            continue
+        rows = np.concatenate([embedder.embed_code(inputs[at : at + 256]) for at in range(0, len(inputs), 256)])
+        yield from _by_vectors(name, embedder, rows, chunks, words)
+    if find_spec("semble"):
+        yield "semble, our table", _open_semble(root, ours)
+    else:
+        print("left out: semble is not installed", file=sys.stderr)
+
+
+def _by_vectors(
+    name: str, embedder: Any, rows: Floats, chunks: Sequence[Place], words: "_Words"
+) -> Iterator[tuple[str, Ask]]:
+    def similar(text: str) -> Floats:
+        cosines: Floats = rows @ embedder.embed_queries([text])[0]
+        return cosines
+
+    def mixed(text: str) -> Floats:
+        near, said = np.maximum(similar(text), 0), words.scores(text)
+        share = RULES.semantic_weight
+        return share * near / max(float(near.max()), 1e-9) + (1 - share) * said / max(float(said.max()), 1e-9)
+
+    yield name, lambda text: _best(chunks, similar(text))
+    yield f"{name} and BM25", lambda text: _best(chunks, mixed(text))
+
+
+def _best(chunks: Sequence[Place], scores: Floats) -> list[Place]:
+    order = np.argsort(-scores, kind="stable")[:RESULTS]
+    return [chunks[at] for at in order.tolist() if scores[at] > 0]
+
+
+def _list_files(client: Client) -> Iterator[str]:
+    params: dict[str, Any] = {"limit": 1000}
+    while True:
+        page = client.call("list_files", **params)
+        yield from (one["file_path"] for one in page["results"])
+        if not page.get("next"):
+            return
+        params["cursor"] = page["next"]
+
+
+class _Words:
+    """BM25 over some chunks."""
+
+    def __init__(self, fields: Sequence[Fields]) -> None:
+        self._pairs = impacts_of(fields)
+        self._count = len(fields)
+
+    def scores(self, text: str) -> Floats:
+        families = []
+        for word in query_words(text):
+            low, high = (key_of(word.encode()) + part << 32 for part in (0, LEVELS))
+            having = int(np.diff(np.searchsorted(self._pairs, np.array([low, high], np.uint64)))[0])
+            families.append({word: idf(self._count, having)})
+        return scores_of(self._pairs, families, self._count)
+
+
+def _open_minilm() -> Embedder | None:
+    try:
+        return open_minilm(0)
+    except ProviderUnavailable:
+        return None
+
+
+class _Wordllama:
+    """Its own table of 256 numbers a word, the one in its wheel."""
+
+    def __init__(self) -> None:
+        package = import_module("wordllama")
+        # Its wheel has the words in a folder that only the cache's name leads to; nothing is downloaded.
+        cache = Path(package.__file__ or "").parent
+        self._model = package.WordLlama.load(cache_dir=cache, disable_download=True)
+
+    def embed_code(self, texts: Sequence[str]) -> Floats:
+        rows: Floats = self._model.embed(list(texts), norm=True)
+        return rows
+
+    embed_queries = embed_code
+
+
+def _open_wordllama() -> _Wordllama | None:
+    return _Wordllama() if find_spec("wordllama") else None
+
+
+class _Encoding:
+    """Our table as semble calls a model, which is not told questions from code."""
+
+    def __init__(self, embed: Callable[[Sequence[str]], Floats], dim: int) -> None:
+        self._embed = embed
+        self.dim = dim
+
+    def encode(self, texts: Sequence[str], **_options: object) -> Floats:
+        return self._embed(texts)
+
+
+def _open_semble(root: Path, embedder: Embedder) -> Ask:
+    create, search = (import_module(f"semble.{name}") for name in ("index.create", "search"))
+    code = _Encoding(embedder.embed_code, embedder.dims)
+    words, vectors, chunks, _ = create.create_index_from_path(root, code, display_root=root)
+    model = _Encoding(embedder.embed_queries, embedder.dims)
+
+    def ask(text: str) -> list[Place]:
+        found = search.search(text, model, vectors, words, chunks, RESULTS)
+        return [
+            Place(one.chunk.file_path, one.chunk.start_line, one.chunk.end_line, one.chunk.content) for one in found
+        ]
+
+    return ask
