@@ -190,7 +190,7 @@ _NAME: Final = (
 _CUT: Final = "FROM chunked JOIN text ON text.id = chunked.text_id WHERE text.id IN (SELECT value FROM json_each(?))"
 
 
-def leave_misnamed(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
+def forget_old_names(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
     """Have those of some texts cut again whose first path is another one now: its words are among their chunks'.
 
     Else an index that has seen files come, go and move would answer otherwise than a new one.
@@ -211,7 +211,7 @@ def leave_misnamed(connection: sqlite3.Connection, text_ids: Iterable[int]) -> N
         _advance_round(connection)
 
 
-def count_left(connection: sqlite3.Connection) -> int:
+def count_orphans(connection: sqlite3.Connection) -> int:
     """Return how many chunks are of nobody since their text was cut again."""
     return int(connection.execute("SELECT total(count) FROM chunked WHERE text_id < 0").fetchone()[0])
 

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -110,7 +110,7 @@ class Writer:
                 # Texts stay until a merge finds many of them dead: the project may come back, or another may have them.
                 query = "DELETE FROM path WHERE project = ? RETURNING text_id"
                 texts = {row[0] for row in connection.execute(query, [number]).fetchall()}
-                chunks.leave_misnamed(connection, texts)
+                chunks.forget_old_names(connection, texts)
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
             # Candidates are remembered by the generation: readers have to ask again.
             take_numbers(connection, "generation")
@@ -143,7 +143,9 @@ class Writer:
         with self.transaction() as connection:
             # Texts first, since files refer to them; in one transaction, so no reader sees a file without its postings.
             _put_texts(connection, reserved, texts, blocks)
-            touched = _texts_of(connection, project, [*gone, *(file.path for file, _ in files)])
+            before = "SELECT text_id FROM path WHERE project = ? AND path = ?"
+            paths = [*gone, *(file.path for file, _ in files)]
+            touched = {row[0] for path in paths for row in connection.execute(before, [project, path])}
             for file, text_hash in files:
                 text_id = _find_text(connection, text_hash)
                 stored = file._replace(text_id=text_id)
@@ -155,7 +157,7 @@ class Writer:
             connection.executemany(
                 "DELETE FROM path WHERE project = ? AND path = ?", [[project, path] for path in gone]
             )
-            chunks.leave_misnamed(connection, touched | {row.text_id for row in rows})
+            chunks.forget_old_names(connection, touched | {row.text_id for row in rows})
             generation = take_numbers(connection, "generation") + 1
         return generation, rows
 
@@ -204,7 +206,7 @@ class Writer:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
             # As many chunks may be of files that have moved, with no text gone.
-            if dropped or chunks.count_left(connection) > chunks.total(connection) * DEAD_SHARE:
+            if dropped or chunks.count_orphans(connection) > chunks.total(connection) * DEAD_SHARE:
                 dropped, anew = True, chunks.drop_dead(connection)
             # All segments where texts are dropped: one that is left as it is would continue proposing them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
@@ -258,11 +260,6 @@ def _put_texts(
     if fresh:
         row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
         segments.put(connection, row, blocks)
-
-
-def _texts_of(connection: sqlite3.Connection, project: int, paths: Iterable[bytes]) -> set[int]:
-    query = "SELECT text_id FROM path WHERE project = ? AND path = ?"
-    return {row[0] for path in paths for row in connection.execute(query, [project, path])}
 
 
 def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:

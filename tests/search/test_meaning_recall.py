@@ -159,7 +159,7 @@ def test_chunks_whose_text_was_cut_anew_make_no_word_less_rare_and_take_nobodys_
     shelf.add(50, unit(1), "needle in the hay")
     with shelf.writer.transaction() as connection:
         connection.execute("UPDATE path SET path = CAST('moved' || text_id AS BLOB) WHERE text_id < 41")
-        table.leave_misnamed(connection, range(1, 51))
+        table.forget_old_names(connection, range(1, 51))
     shelf.files = {"f50": 50}
     _, known = shelf.known()
     lists = find_words(shelf.writer.connection, ["needle"])

@@ -305,14 +305,14 @@ def test_a_text_is_cut_anew_once_its_first_path_is_another(writer: Writer) -> No
     assert table.round_of(writer.connection) > begun
     assert table.chunks_of_texts(writer.connection, [1, 2]) == {}
     assert table.row_map(writer.connection, of.id).text_id.tolist() == []
-    assert (table.count_left(writer.connection), table.total(writer.connection, PROJECT)) == (3, 0)
+    assert (table.count_orphans(writer.connection), table.total(writer.connection, PROJECT)) == (3, 0)
     put(writer, named(1, 3, "a1"), named(2, 0, "a2"))
     assert names_to_cut(writer) == {}
     assert sorted(table.chunk_map(writer.connection).text_id.tolist()) == [-1, 1, 2]
 
     # Most chunks are nobody's now: a merge leaves them out, though no text is gone.
     deque(writer.merge(), maxlen=0)
-    assert (table.count_left(writer.connection), numbers_with(writer, "shared")) == (0, [4, 5, 6])
+    assert (table.count_orphans(writer.connection), numbers_with(writer, "shared")) == (0, [4, 5, 6])
 
 
 def test_projects_that_share_a_text_name_it_alike(writer: Writer) -> None:
