@@ -39,7 +39,7 @@ class ErrorObject(TypedDict):
 
 
 MOST_MESSAGE = 4000
-"""Most characters of a message on a wire. It may repeat what a caller sent, which may be megabytes."""
+"""Maximum number of characters of a message on a wire. It may repeat what a caller sent, which may be megabytes."""
 
 
 def clip(text: str, most: int) -> str:

@@ -25,7 +25,7 @@ OWNER = "owner"
 MOST_CONFIG = 64 * 1024
 """Bytes of a repository's settings that are looked at; what git writes of a work tree is at the top."""
 MOST_POINTER = 4096
-"""Most bytes of a git file that names a folder: the maximum of a path."""
+"""Maximum number of bytes of a git file that names a folder: the maximum of a path."""
 
 FORMER_FILE = re.compile(
     r"index\.db(-wal|-shm|-journal|\.damaged)?|vectors-[0-9a-f]{16}\.bin|journal|staged|\.probe-\d+|cookie-\d+-\d+"
@@ -37,7 +37,7 @@ Identity = tuple[int, int]
 MOST_AGE = 1.0
 """Seconds for which ``includes`` trusts its knowledge of the folders."""
 TICK = 0.1
-"""Seconds that a modification time may lag behind the clock; file systems count in steps of up to 10 ms."""
+"""Seconds that a modification time may lag after the clock; file systems count in steps of up to 10 ms."""
 
 
 def find_owner(root: bytes) -> bytes:

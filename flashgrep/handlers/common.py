@@ -42,10 +42,10 @@ CHARS_PER_TOKEN: Final = 4
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
 """Characters that make a path a pattern; web frameworks name folders ``[id]``."""
 COUNT_UP_TO = 20_000
-"""Most files a filter is tried on to count how many it selects (about 1 ms)."""
+"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
 BARE = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
 MOST_TOLD: Final = 10
-"""Most files named in a detail."""
+"""Maximum number of files named in a detail."""
 UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."

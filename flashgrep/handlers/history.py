@@ -38,7 +38,7 @@ from flashgrep.workspace import RevisionView, Workspace
 
 MOST_NAMES: Final = 1_000
 MOST_BLAMED: Final = 5_000
-"""Most lines of one answer: git reads the file's whole history for each call, and prints each line."""
+"""Maximum number of lines of one answer: git reads the file's whole history for each call, and prints each line."""
 SHOWN_NAME: Final = 10
 MOST_ENTRIES: Final = 10_000
 

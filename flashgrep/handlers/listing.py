@@ -64,7 +64,7 @@ WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
 """A glob's wildcards."""
 RECENT_SECONDS: Final = 86_400
 MOST_RECENT: Final = 50
-"""Most files changed within that time that count as recent; more are a checkout, not edits."""
+"""Maximum number of files changed within that time that count as recent; more are a checkout, not edits."""
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
 FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1

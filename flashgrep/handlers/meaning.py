@@ -51,7 +51,7 @@ MOST_LINES, LINE_LENGTH = 10, 200
 """Lines, with most of the question's words, in the error returned before there is an index, and the characters of
 each."""
 LEAST_CUT = 900
-"""Least characters left for which a model is shown the most relevant lines of a function that does not fit."""
+"""Minimum characters left for which a model is shown the most relevant lines of a function that does not fit."""
 NEAR = 0.8
 """Results below this share of the best score are only counted for a model. With 0.6 an answer takes 66 tokens more,
 shows the right function whole in 1 % more answers and names it in 10 % more."""

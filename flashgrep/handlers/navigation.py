@@ -41,7 +41,7 @@ from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 SOURCES: Final = {imported.HOW: "an imported SCIP index", served.HOW: "a language server"}
 """Names, in answers, of sources other than flashgrep itself."""
 MOST_LINE: Final = 200
-"""Most characters of a use's line."""
+"""Maximum number of characters of a use's line."""
 
 
 class PlaceParams(Params):

@@ -51,7 +51,7 @@ from flashgrep.search.structural import (
 from flashgrep.workspace import View, Workspace
 
 MOST_PATTERN = 8_192
-"""Most characters of a pattern, and of a rewrite."""
+"""Maximum number of characters of a pattern, and of a rewrite."""
 MOST_REWRITTEN = 10_000
 """Most matches that one call rewrites."""
 HIT_OVERHEAD = 150

@@ -22,7 +22,7 @@ from flashgrep.errors import ErrorObject, clip
 PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
 LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
 """A model is shown part of a matching line longer than this (lines of code are shorter): this many characters, with at
-most so many before the match."""
+most this many before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """Characters that control a terminal, except for line ends and tabs: C0, DELETE and C1."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")

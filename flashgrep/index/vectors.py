@@ -187,7 +187,7 @@ class Vectors:
 
 def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
     """Return the cosine of a unit vector and each row, the same wherever a row stands."""
-    # By einsum, since BLAS adds up in an order that depends on what stands before it.
+    # By einsum, since BLAS adds up in an order that depends on what is before it.
     cosines: Floats = np.einsum("ij,j->i", rows["direction"].astype(np.float32), question.astype(np.float32))
     cosines *= rows["scale"]
     return cosines

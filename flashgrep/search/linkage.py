@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from flashgrep.ingest.parse.model import NAME, START
-from flashgrep.search.research_graph import GUESS, Definition, Resolution
+from flashgrep.search.research_graph import GUESS, UNDECIDED, Definition, Resolution, Undecided
 
 LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 """Languages in which a function that is not static is defined once in a program."""
@@ -15,11 +15,11 @@ _UNKNOWN: Final = 0.3
 
 def resolve_linked(
     target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]], sure: float
-) -> Resolution | str | None:
-    """Return how a name in a file means what another defines; None: it means something else; "unknown": nothing tells.
+) -> Resolution | Undecided | None:
+    """Return how a name in a file means what another defines; None: it means something else.
 
-    By what the file includes (``find_included`` returns the rivals' files that are nearest); of functions by the one
-    that there is to be linked, which is worth ``sure``.
+    UNDECIDED: nothing shows it. Decided by the file's includes (``find_included`` returns the nearest of the rivals'
+    files); a function by linkage if there is only one to link, which is worth ``sure``.
     """
     is_linked = target.kind == "function" and not _is_static(target)
     if is_linked:
@@ -34,7 +34,7 @@ def resolve_linked(
         return Resolution(sure if len(included) == 1 else GUESS, "include")
     is_own = target.kind == "function" and not is_linked and b".h" not in target.path
     # Without a header nobody knows where the compiler looks for what the file includes.
-    return None if included or is_own else "unknown"
+    return None if included or is_own else UNDECIDED
 
 
 def _is_static(one: Definition) -> bool:

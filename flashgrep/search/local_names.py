@@ -136,7 +136,7 @@ def _is_branch(text: bytes, at: int, name: str) -> bool:
 
 
 def _reaches(symbols: FileSymbols, pattern: bytes, found: re.Match[bytes], start: int, offset: int) -> bool:
-    """Whether what a match declares is still known at a place: the block that it stands in goes on as far as there.
+    """Whether what a match declares is still known at a place: the block that it is in continues as far as there.
 
     ``start``: where the text that was searched begins in the file.
     """

@@ -13,7 +13,7 @@ from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
 from flashgrep.search.local_names import has_parameter
-from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.research_graph import UNDECIDED, Definition, Resolution, Undecided
 from flashgrep.search.symbol_source import imports_of
 
 _HEAD: Final = 20_000
@@ -40,13 +40,13 @@ _ASKED: Final = 0.2
 
 def resolve_by_package(
     symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], sure: float, *, inherits: bool
-) -> Resolution | str | None:
-    """Return how a bare name means a target; None: it means something else; "unknown": nothing tells.
+) -> Resolution | Undecided | None:
+    """Return how a bare name means a target; None: it means something else; UNDECIDED: nothing shows it.
 
     ``sure``: what it is worth to be told by a full name. ``inherits``: whether a type around builds upon the target's.
     """
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
-        return "unknown"
+        return UNDECIDED
     imports, full = imports_of(symbols), full_name(target)
     alike = sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS
     if named := imports.names.get(word):
@@ -67,13 +67,13 @@ def resolve_by_package(
         return Resolution(0.9, "inherited")
     # A constant may be named bare after ``case``.
     is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
-    return None if is_told else "unknown"
+    return None if is_told else UNDECIDED
 
 
 def resolve_written(
     symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
-) -> Resolution | str | None:
-    """Return how a name in an import, or after its package, means a target; "unknown": it is neither."""
+) -> Resolution | Undecided | None:
+    """Return how a name in an import, or after its package, means a target; UNDECIDED: it is neither."""
     imports, full = imports_of(symbols), full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
@@ -84,7 +84,7 @@ def resolve_written(
         return Resolution(sure, "import") if is_meant else None
     before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
     if before is None:
-        return "unknown"
+        return UNDECIDED
     own, written = _package_of(symbols), before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
     first, _, rest = written.partition(".")
     if not first:  # \A\B
@@ -97,7 +97,7 @@ def resolve_written(
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
         return Resolution(sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
-    return None if symbols.language == "php" else "unknown"
+    return None if symbols.language == "php" else UNDECIDED
 
 
 def resolve_in_modules(

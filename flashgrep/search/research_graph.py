@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final, Literal
 
 from flashgrep.index.table import tier_of
@@ -87,6 +88,15 @@ class Resolution:
 
     confidence: float
     how: str
+
+
+class Undecided(Enum):
+    """A rule neither resolves a use nor rules the definition out: the next rule is asked."""
+
+    UNDECIDED = auto()
+
+
+UNDECIDED: Final = Undecided.UNDECIDED
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from flashgrep.search.packages import (
     resolve_written,
 )
 from flashgrep.search.receivers import find_extended_type, find_literal, infer_type
-from flashgrep.search.research_graph import GUESS, Definition, Resolution
+from flashgrep.search.research_graph import GUESS, UNDECIDED, Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
 from flashgrep.search.written_imports import find_module, find_real_name, resolve_import
 
@@ -230,8 +230,8 @@ class Resolver:
             return None
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
-        told = resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else "unknown"
-        if not isinstance(told, str):
+        told = resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else UNDECIDED
+        if told is not UNDECIDED:
             return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
@@ -316,12 +316,12 @@ class Resolver:
         if language in LINKED and not target.owner:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
             linked = resolve_linked(target, self.rivals, find_included, PROVEN)
-            if isinstance(linked, str):
+            if linked is UNDECIDED:
                 linked = resolve_import(symbols, target) or self._resolve_by_name(target)
             return linked
         inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
         told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=inherits)
-        if not isinstance(told, str):
+        if told is not UNDECIDED:
             return told
         resolution = resolve_import(use.symbols, target)
         if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:

@@ -29,7 +29,7 @@ _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"}
 _JOINS: Final = frozenset({"php", "perl"})
 """Languages in which a point joins two texts."""
 _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
-"""Words behind which a point begins an expression in Swift: ``case .red``."""
+"""Words after which a point begins an expression in Swift: ``case .red``."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 

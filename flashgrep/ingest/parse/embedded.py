@@ -63,7 +63,7 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
     _TEMPLATES[language](bytes(markup), text)
     if language == "astro" and _MARKUP.search(text, front_end):
         grammar = "tsx"
-    for start, script in scripts:  # last, since one may stand in an expression
+    for start, script in scripts:  # last, since one may be in an expression
         text[start - 1 : start + len(script)] = b";" + script
     return grammar, bytes(text)
 

@@ -28,7 +28,7 @@ class Insert(NamedTuple):
     start: int
     text: bytes
     defines: bool = False
-    """Whether others can use what is defined there: no example can be used, nor a style by the script beside it."""
+    """Whether others can use what is defined there: no example can be used, nor a style by the script alongside it."""
 
 
 def read_fences(language: str, data: bytes) -> Iterator[Insert]:

@@ -91,7 +91,7 @@ class ParsedFile:
         return replace(self, skips=np.delete(self.skips, slice(first, last), axis=0)) if first < last else self
 
     def move(self, by: int, *, declares: bool) -> "ParsedFile":
-        """Return what stands so many bytes further on; ``declares``: nothing is defined there, only declared."""
+        """Return what stands this many bytes further on; ``declares``: nothing is defined there, only declared."""
         table = self.definitions.copy()
         table[:, [NAME, NAME_END, START, END]] += by
         table[:, [QUALIFIER, QUALIFIER_END]] += by * (table[:, [QUALIFIER_END]] > 0)

@@ -1,6 +1,6 @@
 """Expressions in the markup of components and pages, as statements at their places among the scripts.
 
-What stands around an expression, quotes and braces, becomes the signs that make it a statement of its own: as many
+What is around an expression, quotes and braces, becomes the signs that make it a statement of its own: as many
 bytes as before. A component's tag is a statement that names it. An expression whose brackets do not match is left out,
 so that it cannot spoil the script.
 """
@@ -64,7 +64,7 @@ def keep_handlers(markup: bytes, text: bytearray) -> None:
 
 
 def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
-    """Put what stands in braces in a component's markup into the text of its scripts.
+    """Put what is in braces in a component's markup into the text of its scripts.
 
     ``head``: what may begin such an expression and is none of it.
     """
