@@ -1,4 +1,4 @@
-"""The daemon's own methods, for its own clients: status, end, a folder's project. Not part of the registry."""
+"""The daemon's own methods for its own clients: status, shutdown, a folder's project. Not part of the registry."""
 
 import os
 import resource
@@ -24,16 +24,16 @@ from flashgrep.workspace.stores import describe_stores
 KIB = 1024
 PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")
 LOOK_SECONDS = 1.0
-"""One look at the package's files (1.4 ms for 260) serves all clients that come within this time."""
+"""One check of the package's files (1.4 ms for 260) serves all clients that come within this time."""
 POLL_SECONDS = 0.05
 MOMENT = 0.5
-"""Calls that take longer keep a daemon that is asked to retire."""
+"""Calls that take longer keep a daemon from retiring."""
 PACKAGE = str(Path(flashgrep.__file__).parent)
 
 
 @dataclass(slots=True)
 class Control:
-    """Answers what only the daemon itself knows."""
+    """Answers questions about the daemon itself."""
 
     listeners: Listeners
     catalogue: Catalogue
@@ -60,7 +60,8 @@ class Control:
     async def describe(self, context: RequestContext, _params: Any) -> dict[str, Any]:
         """Answer ``$/status``: what runs since when, where it listens, what it serves and what went wrong.
 
-        It tells of every project: for the control socket, and whoever has shown the token and is bound to none.
+        It covers all projects, so it is only for the control socket, and for unbound connections that have shown the
+        token.
 
         Raises:
             Forbidden: auth_required.
@@ -69,7 +70,7 @@ class Control:
         session = context.session
         if not session.capabilities.control and (session.projects or not session.has_token):
             raise Forbidden(
-                "this needs the control socket or the token, and a connection that is bound to no project",
+                "this needs the control socket or the token, and a connection bound to no project",
                 reason="auth_required",
                 suggestion="run fgrep daemon status, or call auth",
             )
@@ -104,7 +105,7 @@ class Control:
         return {"stopping": True}
 
     async def open(self, context: RequestContext, params: Any) -> dict[str, Any]:
-        """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none.
+        """Return the socket of the project around ``folder``; ``adopt``: if there is none, make the folder a project.
 
         Where there is no socket the caller continues over this connection, which is a client's from then on: bound to
         the project, if there is one, and without the daemon's own methods.
@@ -160,16 +161,16 @@ class Control:
         """
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
-            self._looked = now  # whoever comes before this look is done hears of the one before
+            self._looked = now  # clients that come before this check is done get the previous result
             self._is_changed = await run_sync(find_newest_source, PACKAGE) != self._loaded
         return {"version": __version__, "folder": PACKAGE, "changed": self._is_changed}
 
     async def retire(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
-        """Give way to a newer daemon: end when no other call is in flight.
+        """Retire for a newer daemon: exit if no other call is in flight.
 
         Returns whether that is now, and how many others there are.
         """
-        # A call whose answer is on its way, or another client's look at the version, is over in a moment.
+        # A call whose answer is on its way, or another client's version check, is over in a moment.
         with anyio.move_on_after(MOMENT):
             while self.listeners.dispatcher.running > 1:  # noqa: ASYNC110 - as below
                 await anyio.sleep(POLL_SECONDS)
@@ -182,7 +183,7 @@ class Control:
         return {"ending": not others, "calls": others}
 
     async def _end_when_idle(self) -> None:
-        # Polled, for calls end thousands of times a second, and this is rare.
+        # Polled, since calls end thousands of times a second, and this is rare.
         while self.listeners.dispatcher.running:  # noqa: ASYNC110
             await anyio.sleep(POLL_SECONDS)
         self.stopping.set()

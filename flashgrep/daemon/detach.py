@@ -1,7 +1,7 @@
 """Run a command as a daemon: ``python -I -S detach.py KEPT_FD COMMAND…``; a program of its own, standard library only.
 
-The caller starts it in a new session. It forks once, so that the command is nobody's child (a client that lives
-long would otherwise collect dead daemons), leaves the caller's folder and closes what the caller had open.
+The caller starts it in a new session. It forks once, so that the command is nobody's child (a long-lived client would
+otherwise collect zombie daemons), leaves the caller's folder and closes the caller's descriptors.
 """
 
 import os
@@ -16,7 +16,7 @@ def main() -> None:
     kept = int(sys.argv[1])
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 - pathlib would double the cost of this program
         if int(name) > 2 and int(name) != kept:  # noqa: PLR2004 - beyond stdin, stdout and stderr
-            with suppress(OSError):  # the descriptor of the listing itself is gone by now
+            with suppress(OSError):  # the descriptor of the listing itself is already closed
                 os.close(int(name))
     os.chdir("/")
     os.umask(0o077)

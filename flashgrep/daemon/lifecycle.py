@@ -1,4 +1,4 @@
-"""One daemon per user: the lock that says so, and stopping the one that holds it."""
+"""One daemon per user: the lock that ensures it, and stopping its holder."""
 
 import errno
 import fcntl
@@ -11,20 +11,20 @@ from flashgrep.errors import Busy
 from flashgrep.paths import PRIVATE_FILE, Paths, make_private
 
 HANDOVER_SECONDS = 15.0
-"""A daemon told to stop gives its calls 5 s and its indexers as much; its successor waits for longer than both."""
+"""A stopping daemon gives its calls 5 s and its indexers as much; its successor waits longer than both together."""
 STOP_SECONDS = 20.0
-"""How long a stop waits for the lock before it kills."""
+"""Seconds a stop waits for the lock before it kills."""
 POLL_SECONDS = 0.02
-"""flock has no time limit of its own; a stop or a hand-over is seen this much late at most."""
+"""flock has no timeout, so it is polled; a stop or a hand-over is noticed at most this late."""
 
 
 def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
-    """Take the daemon's lock and hold it until this process is gone; its file names the holder.
+    """Take the daemon's lock and hold it until this process exits; the file names the holder.
 
-    Whoever finds the lock free may rely on it that no daemon is left, not even one that is about to end.
+    If the lock is free, no daemon is left, not even one that is shutting down.
 
     Raises:
-        Busy: another daemon holds it and continues holding it.
+        Busy: another daemon keeps holding it.
 
     """
     make_private(paths.state)
@@ -36,7 +36,7 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
             pid = find_holder(paths)
             raise Busy(f"another daemon runs already (process {pid})", holder=pid)
         time.sleep(POLL_SECONDS)
-    with suppress(OSError):  # a full disk: the lock holds all the same, only its holder is nameless
+    with suppress(OSError):  # a full disk: the lock still holds, but its holder is unnamed
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 

@@ -1,4 +1,4 @@
-"""What the daemon listens on: the control socket, TCP, a socket in each project's folder, and HTTP when asked for."""
+"""The daemon's listeners: the control socket, TCP, a socket in each project's folder, and HTTP on request."""
 
 import errno
 import socket
@@ -43,13 +43,13 @@ class TcpState(TypedDict):
 
 @dataclass(slots=True)
 class Listeners:
-    """Opens the sockets, remembers what became of each, and when a client last came."""
+    """Opens the sockets, and records the state of each and when a client last connected."""
 
     paths: Paths
     settings: Settings
     tasks: TaskGroup
     listens: bool = True
-    """False where one client is served that is connected already."""
+    """False if only one client, already connected, is served."""
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: it answers by methods that tell of the listeners."""
     last_client: float = field(default_factory=time.monotonic)
@@ -69,12 +69,12 @@ class Listeners:
         self.last_client = time.monotonic()
 
     async def open_control(self) -> None:
-        """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
+        """Listen on the user's control socket; a stale one is replaced, since we hold the lock."""
         path = Path(self.paths.socket)
         await self.tasks.start(serve_unix, path, self.dispatcher, lambda: self._make_session(control=True))
 
     async def serve_control(self, connection: socket.socket) -> None:
-        """Serve a connected client as one of the control socket until it hangs up."""
+        """Serve a connected client like one of the control socket until it hangs up."""
         stream = SocketStream(connection)
         await Connection(stream, self._make_session(control=True), self.dispatcher, stream.hung_up).serve()
 
@@ -95,7 +95,7 @@ class Listeners:
         """Listen on a project's own socket and return its path.
 
         Raises:
-            Unavailable: it cannot be opened; the project is served on the other wires all the same.
+            Unavailable: it cannot be opened; the project is still served on the other wires.
 
         """
         path = project_socket(str(root))
@@ -106,7 +106,8 @@ class Listeners:
                 return path
             try:
                 make_project_folder(str(root))
-                # A socket that answers is left alone: another user's daemon, or one with another state folder, has it.
+                # A socket that answers is left alone: it belongs to another user's daemon, or one with another state
+                # folder.
                 found = try_connect(path)
                 if found is not None:
                     found.close()
@@ -141,7 +142,7 @@ class Listeners:
 
     def _make_session(self, *projects: str, control: bool = False) -> Session:
         self.note_client()
-        # The user's own commands, and the hosts that they start: whoever has a project's socket stays in the project.
+        # The user's own commands, and hosts started by them; clients of a project's socket stay in that project.
         writes: Literal["always", "never"] = "never" if self.settings.read_only else "always"
         capabilities = Capabilities(control=control, asks_team=control, writes=writes)
         return Session(projects=projects, capabilities=capabilities, wire="unix")
@@ -154,7 +155,7 @@ class Listeners:
 class HttpListener:
     """Opens and closes the HTTP wire of one daemon.
 
-    It is off until asked for: what it stands on costs a second to import and 70 MB to keep.
+    It is off until requested: its libraries take a second to import and 70 MB of memory.
     """
 
     def __init__(self, service: Service, listeners: Listeners, token: Callable[[], str]) -> None:

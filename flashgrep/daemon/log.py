@@ -19,8 +19,8 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 class Log:
     """Appends events to a file that is moved to ``NAME.1`` when it reaches ``max_bytes``; at most two files exist.
 
-    A full disk or a removed folder loses lines and nothing else. The file is kept open, for a lack of descriptors is
-    one of the things to be logged. Events below ``level`` are dropped.
+    A full disk or a removed folder only loses lines. The file is kept open, since running out of descriptors is one of
+    the events to log. Events below ``level`` are dropped.
     """
 
     def __init__(self, path: Path, *, level: str, max_bytes: int) -> None:
@@ -30,23 +30,23 @@ class Log:
         self._descriptor = -1
 
     def debug(self, event: str, **values: Any) -> None:
-        """Note what is only of interest when looking for it."""
+        """Log a detail for debugging."""
         self._write("debug", event, values)
 
     def info(self, event: str, **values: Any) -> None:
-        """Note what has happened."""
+        """Log an event."""
         self._write("info", event, values)
 
     def warning(self, event: str, **values: Any) -> None:
-        """Note what somebody should look at."""
+        """Log something that needs attention."""
         self._write("warning", event, values)
 
     def error(self, event: str, **values: Any) -> None:
-        """Note a failure."""
+        """Log a failure."""
         self._write("error", event, values)
 
     def exception(self, event: str, **values: Any) -> None:
-        """Note a failure of ours, with the trace of the exception being handled."""
+        """Log an internal failure with the traceback of the exception being handled."""
         self._write("error", event, {**values, "exception": traceback.format_exc().rstrip()})
 
     def _write(self, level: str, event: str, values: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The one assembler: settings, catalogue, dispatcher and wires made one running daemon."""
+"""Assembles settings, catalogue, dispatcher and wires into one running daemon."""
 
 import os
 import secrets
@@ -34,9 +34,9 @@ from flashgrep.rpc.wire import Limits
 from flashgrep.team_link import TeamLink, join_team
 
 GRACE_SECONDS = 5.0
-"""Calls in flight get this long when the daemon is told to end; what takes longer is cancelled."""
+"""Seconds that calls in flight get when the daemon is told to stop; longer ones are cancelled."""
 IDLE_LOOKS = 10
-"""An idle daemon wakes so often within its idle time to see that it is idle: every three minutes by default."""
+"""Times that an idle daemon wakes within its idle time to check: every three minutes by default."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Daemon:
     cli: Extension
     """Answers ``$/cli``; the command line is above the daemon and is handed in."""
     settings_for: Callable[[Path], Loaded]
-    """Settings as those of the project at a root leave them; called in threads."""
+    """Returns the settings of the project at a root; called in threads."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
     started: float = field(default_factory=time.time)
@@ -77,7 +77,7 @@ class Daemon:
                 ready()
                 await stopping.wait()
                 self.log.info("stopping", clients=listeners.clients)
-                # Both at once, so that the grace of one does not come after the other's.
+                # Both at once, so that their grace periods overlap.
                 async with anyio.create_task_group() as ending:
                     ending.start_soon(http.close)
                     await listeners.dispatcher.shutdown(GRACE_SECONDS)
@@ -94,7 +94,7 @@ class Daemon:
 
     def _make_catalogue(self, listeners: Listeners) -> Catalogue:
         def open_socket(root: Path) -> None:
-            """Open the socket of a project that is being opened, by whatever call."""
+            """Open the socket of a project that is being opened by any call."""
             listeners.tasks.start_soon(listeners.offer_project, root)
 
         return Catalogue(
@@ -109,7 +109,7 @@ class Daemon:
         )
 
     def _connect(self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event) -> HttpListener:
-        """Make the dispatcher, with all that answers alongside the registry's methods."""
+        """Create the dispatcher, with everything that answers besides the registry's methods."""
         mcp, settings = self.settings.mcp, self.settings
         named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, named, structured=mcp.structured)
@@ -142,14 +142,14 @@ class Daemon:
             await anyio.sleep(limit / IDLE_LOOKS)
             if listeners.clients:
                 listeners.note_client()
-            # From the last client on, not from the start: one that came and went in between counts.
+            # From the last client, not from the start: one that came and went in between counts.
             elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()
 
 
 def read_token(paths: Paths) -> str:
-    """Return the secret that opens TCP to others and to writing; made at the first need, readable by its user only."""
+    """Return the secret for TCP access by others and for writing; created on first use, readable only by its user."""
     path = Path(paths.token)
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
@@ -159,7 +159,7 @@ def read_token(paths: Paths) -> str:
 
 
 async def _stop_on_signals(stopping: anyio.Event, *, task_status: Any) -> None:
-    """Set the event on SIGTERM or SIGINT; SIGHUP means that a terminal went, which is not ours."""
+    """Set the event on SIGTERM or SIGINT; SIGHUP is about a terminal, which a daemon does not have."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()

@@ -1,4 +1,4 @@
-"""What a connection is told of a project without asking again: ``status``, on subscription."""
+"""Notifications about a project: ``status``, on subscription."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.workspace import Workspace
 
 PAUSE: Final = 0.1
-"""Seconds between two notifications: what changes meanwhile is told as one."""
+"""Seconds between two notifications: changes in between are combined."""
 
 
 @dataclass(slots=True)
@@ -31,13 +31,13 @@ class Subscriptions:
 
         Raises:
             NotFound, Forbidden, InvalidParams: as ``Catalogue.workspace``.
-            Unavailable: no_notifications, the wire has no way to send any (HTTP).
+            Unavailable: no_notifications, the wire cannot send any (HTTP).
 
         """
         workspace = await self._find(context, params)
         state = describe_state(workspace)
         if not context.peer.follow(_key_of(workspace), partial(_tell, context, workspace, state)):
-            raise Unavailable("this wire cannot send anything later", reason="no_notifications")
+            raise Unavailable("this wire cannot send notifications", reason="no_notifications")
         return _translate(context, state)
 
     async def unsubscribe(self, context: RequestContext, params: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Subscriptions:
 
 
 def describe_state(workspace: Workspace) -> dict[str, Any]:
-    """Return what subscribers are told: the stage of indexing and its share of all, and what the project has.
+    """Return the state sent to subscribers: the stage of indexing, its progress, and the project's figures.
 
     ``changes`` grows with each file that was found changed, new or gone; ``generation`` with each batch indexed.
     """
@@ -74,7 +74,7 @@ def describe_state(workspace: Workspace) -> dict[str, Any]:
 
 
 async def _tell(context: RequestContext, workspace: Workspace, told: dict[str, Any]) -> None:
-    """Notify of each change until the project is closed; a client that is behind is told the last one only."""
+    """Notify of each change until the project is closed; a slow client gets only the latest state."""
     workspace.subscribers += 1
     try:
         while told["stage"] != "closed":

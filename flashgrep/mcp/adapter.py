@@ -36,7 +36,7 @@ KEEP_MS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What a request of the stateless revision says of its sender."""
+    """What a request of the stateless revision says about its sender."""
 
     version: str
     capabilities: dict[str, Any]
@@ -54,7 +54,7 @@ class Adapter:
         """Return the protocol's methods and notifications by name, and ``$/bind``, which ``fgrep mcp`` sends."""
 
         async def ignore(_context: RequestContext, _params: Params) -> None:
-            """Do nothing: the answer to the handshake holds all a client needs."""
+            """Do nothing: the answer to the handshake has all a client needs."""
 
         names = (*LEGACY_METHODS, *MODERN_METHODS, *METHODS)
         answers: dict[str, Extension] = {name: partial(self._answer, name) for name in names}
@@ -83,7 +83,7 @@ class Adapter:
         result: dict[str, Any]
         if name == "server/discover":
             result = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
-        else:  # this revision does not let a server ask for roots
+        else:  # this revision does not allow a server to ask for roots
             result = await self._answer_common(name, context, params, envelope.log_level, may_ask=False)
         meta = {**result.get("_meta", {}), SERVER_KEY: dict(self.service.server)}
         result |= {"resultType": "complete", "_meta": meta}

@@ -25,7 +25,7 @@ LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions with a handshake."""
 NOTE: Final = "mcp"
 DEFAULT_TOOLSETS: Final[tuple[Toolset, ...]] = ("core", "research")
-"""About as many tools as a model chooses well among."""
+"""Number of tools among which a model still chooses well."""
 TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 NOT_FOR_AGENTS: Final = frozenset({"editors"})
 """Toolsets that ``all`` leaves out: an agent has a name, not a place, and better tools for it."""
@@ -132,14 +132,14 @@ class Binder:
         return {"projects": names, "roots": roots, "collections": collections}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:
-        """Choose again at the next call, if it was by roots or not at all that the project was chosen."""
+        """Choose again at the next call, unless the project was named explicitly."""
         client = client_of(context.session)
         if client.fallback is not None:
             context.session.projects = ()
             client.to_choose += 1
 
     async def settle(self, context: RequestContext, *, may_ask: bool) -> None:
-        """Choose the project, if that is still open, before the first call that may need it.
+        """Choose the project, if not done yet, before the first call that may need it.
 
         ``may_ask``: the client's revision allows the server to ask for its roots.
         """
@@ -156,7 +156,7 @@ class Binder:
                         roots = [self._catalogue.find_enclosing_root(Path(client.fallback))]
                 opened = []
                 for root in roots:
-                    with suppress(NotFound, Forbidden):  # a folder that can be no project is left out
+                    with suppress(NotFound, Forbidden):  # folders that cannot be projects are left out
                         opened.append(await self._open(str(root)))
                 context.session.projects = tuple(opened)
                 client.chosen = choice
@@ -175,7 +175,7 @@ class Binder:
         except (TimeoutError, Unavailable, DeadlineExceeded):
             return []
         found: dict[Path, None] = {}
-        # What a client answers is not trusted: items that are no file's URI are passed over.
+        # A client's answer is not trusted: items that are not file URIs are skipped.
         for item in answer.get("roots", []) if isinstance(answer, dict) else []:
             uri = item.get("uri") if isinstance(item, dict) else None
             parts = urlsplit(uri) if isinstance(uri, str) else None
@@ -194,7 +194,7 @@ class Binder:
         except NotFound:
             if not os.path.isdir(folder):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
                 return None
-            # The home folder and those above it: whoever opens a host there does not mean all that is below.
+            # The home folder and those above it: opening a host there does not mean everything below.
             return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder
 
 

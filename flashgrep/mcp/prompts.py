@@ -1,4 +1,4 @@
-"""What a model is told: the instructions every client gets, and the prompts a user can pick."""
+"""Texts for models: the instructions every client gets, and the prompts a user can choose."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""JSON Schemas as a model's context can afford them; what is left out here is taken all the same.
+"""JSON Schemas reduced for a model's context; what is left out is still accepted.
 
 Every client sends all schemas to its model with every conversation, so they say what a model needs to choose and call a
 tool: fields that agents hardly ever need, bounds (a call that breaks one is told), and what repeats a name are not
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from flashgrep.registry import Handler, Usage, usage_of
 
 SPECIFIED = frozenset({"semantic_search"})
-"""Tools whose descriptions a specification has word for word."""
+"""Tools whose descriptions are prescribed verbatim by a specification."""
 SHORT = {
     "project": "",
     "projects": "`*`: all.",
@@ -91,7 +91,7 @@ def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:
 
 
 def shorten(node: Any) -> Any:
-    """Return a part of a schema without what tells a model nothing."""
+    """Return part of a schema without what is useless to a model."""
     if isinstance(node, list):
         return [shorten(item) for item in node]
     if not isinstance(node, dict):
@@ -101,7 +101,7 @@ def shorten(node: Any) -> Any:
         too_many = key == "enum" and len(value) > MOST_CHOICES
         if key not in LEFT_OUT and not too_many and not (key == "default" and not value):
             kept[key] = shorten(value)
-    # "or null" is what being optional means, and is not said twice.
+    # Being optional already means "or null".
     forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
     if len(forms) == 1:
         return {**forms[0], **kept}

@@ -1,4 +1,4 @@
-"""What the Model Context Protocol offers, whatever carries it and in whichever era: tools, resources, prompts."""
+"""The Model Context Protocol's tools, resources and prompts, on any transport and in any revision."""
 
 import base64
 import binascii
@@ -22,12 +22,12 @@ from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import Encoded, encode
 
 PAGE = 50
-"""Tools or resources in one answer: any sensible choice of toolsets fits."""
+"""Most tools or resources in one answer: any sensible choice of toolsets fits."""
 MOST_RESULT_CHARS = 300_000
 """Told to hosts that cut results at a size of their own unless a tool asks for more (Claude Code does): a read of the
 most bytes allowed, with what JSON adds. What an answer holds by default is far smaller and up to the method."""
 SIZED_BY = frozenset({"end_line"})
-"""Parameters by which a caller asks for that much."""
+"""Parameters with which a caller can request that much."""
 CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
     "resources": {"subscribe": False, "listChanged": False},
@@ -51,7 +51,7 @@ TEMPLATES = [
         "uriTemplate": SCHEME + "{project}/file/{+path}",
         "name": "file",
         "title": "File",
-        "description": "A file of a project by its path from the project's root; long files come in their first part.",
+        "description": "A file of a project by its path relative to the root; of long files only the first part.",
         "mimeType": TEXT,
     }
 ]
@@ -59,13 +59,13 @@ TEMPLATES = [
 
 @dataclass(slots=True)
 class Service:
-    """Lists and calls; the same functions answer on every wire."""
+    """Lists and calls; the same functions serve every wire."""
 
     catalogue: Catalogue
     server: Mapping[str, str]
-    """The server's name and version, as it tells them."""
+    """The server's name and version as reported."""
     structured: bool = False
-    """Whether every client gets structured content; else those that ask for it."""
+    """Whether every client gets structured content; else only those that request it."""
     page: int = PAGE
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: the adapter is part of what it answers by."""
@@ -117,7 +117,7 @@ class Service:
             self._descriptors.get((handler.name, is_bound, structured))
             or self._describe(handler, is_bound=is_bound, structured=structured)
             for handler in self.dispatcher.registry
-            # A tool that would be refused is not shown: models try what they see.
+            # Do not show tools that would be refused: models try what they see.
             if handler.toolset in client.toolsets and (session.may_write or not handler.writes)
         ]
 
@@ -125,7 +125,7 @@ class Service:
         """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
         meta: dict[str, Any] = {}
         if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
-            # Else the host cuts answers that the caller's own budget allows.
+            # Otherwise the host truncates answers that the caller's own budget allows.
             meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
         if handler.aliases:
             meta["flashgrep/aliases"] = list(handler.aliases)
@@ -148,19 +148,19 @@ class Service:
         progress: Progress | None = None,
         note_failure: Callable[[FlashgrepError], None] | None = None,
     ) -> dict[str, Any]:
-        """Call a method by name or alias; a failure is a result too, so that a model can read it.
+        """Call a method by name or alias; a failure is also a result, so that a model can read it.
 
         What only reads is called whether or not it is of the toolsets that the client is shown. A model gets the text
         that the method's renderer makes, and nothing else: many hosts show it structured content in the text's place.
         Programs get the structured content, as ``Encoded``, since the text next to it is its JSON.
 
         Raises:
-            InvalidParams: no tool has the name, or the arguments are no object.
-            Cancelled: the caller took it back.
+            InvalidParams: no such tool, or the arguments are not an object.
+            Cancelled: the caller cancelled it.
             MissingCapability: the tool needs what the client has not declared.
 
         """
-        # The message lists the tools, since a model corrects itself by what it reads.
+        # The message lists the tools, so that a model can correct itself.
         if not isinstance(name, str) or name not in self.dispatcher.registry:
             name, known = clip(str(name), MOST_NAME), [tool["name"] for tool in self.list_tools(session)]
             raise InvalidParams(f"unknown tool: {name}; known are {', '.join(known)}", reason="unknown_tool", tool=name)
@@ -173,14 +173,14 @@ class Service:
         try:
             if handler.writes and handler.toolset not in client.toolsets:  # nobody has let the host's model use it
                 raise Forbidden(
-                    f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
+                    f"{handler.name} writes, and its toolset was not requested: {handler.toolset}",
                     reason="toolset_required",
                     suggestion=f"start the server with --toolsets {','.join([*client.toolsets, handler.toolset])}",
                 )
             as_text = render is not None
             result = await self.dispatcher.call(session, name, given, progress=progress, as_text=as_text)
             if render is not None:
-                # In a thread: a long answer takes milliseconds to render, in which the loop would serve nobody.
+                # In a thread: rendering a long answer would block the loop for milliseconds.
                 text = await run_sync(render_text, result, render)
         except (Cancelled, MissingCapability):
             raise
@@ -196,7 +196,7 @@ class Service:
         return {"content": content, **({"structuredContent": encoded} if structured else {}), "isError": is_error}
 
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
-        """Return what can be attached to a conversation: for each project the skill and its figures."""
+        """Return what can be attached to a conversation: each project's skill and figures."""
         resources = []
         for project in self.catalogue.list_bound(session):
             for kind, title, description, mime_type in (
@@ -218,7 +218,7 @@ class Service:
         """
         uri = str(uri)
         address = parse_uri(uri)
-        # One error for both: an address must not tell which projects there are.
+        # One error for both: a URI must not reveal which projects exist.
         if address is None or address.project not in self.catalogue.list_reachable(session):
             raise _no_resource(uri)
         meta: dict[str, Any] = {}

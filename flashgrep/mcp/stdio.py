@@ -1,6 +1,6 @@
 """``fgrep mcp``: bytes between a host and the daemon, bound to the host's project. Standard library only.
 
-Standard output carries the protocol and nothing else; what goes wrong before it begins is said on standard error.
+Standard output carries only the protocol; errors before it begins go to standard error.
 """
 
 import os
@@ -48,7 +48,7 @@ LINGER_SECONDS = 0.8
 
 
 def main(arguments: list[str]) -> int:
-    """Serve a host until it ends, whatever becomes of the daemon."""
+    """Serve a host until it ends, even if the daemon exits."""
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0

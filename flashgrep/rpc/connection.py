@@ -1,4 +1,4 @@
-"""One client: lines in, calls out to their tasks, answers back in whatever order they are ready; and ours to it."""
+"""One client: its lines become calls in tasks, answers are sent as they are ready; and our requests to it."""
 
 import itertools
 import secrets
@@ -18,26 +18,26 @@ from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 from flashgrep.scheduler import FLOW
 
-HANG_UP_POLL = 0.25  # seconds between looks whether a client that ended its input is still there
+HANG_UP_POLL = 0.25  # seconds between checks whether a client that ended its input is still there
 CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
 """Notifications that end a call: the parameter naming it, and whether it then goes unanswered."""
 
 HungUp: TypeAlias = Callable[[], Awaitable[bool]]
-"""Says whether nobody is left to read the answers."""
+"""Returns whether nobody is left to read the answers."""
 Admit: TypeAlias = Callable[[], Awaitable[None]]
 """Finds out who the client is, and sets the rights of its session."""
 Job: TypeAlias = Pending | Faulty
 
 
 async def _never() -> bool:
-    """Take a client that has ended its input for one that still listens."""
+    """Assume that a client that has ended its input still listens."""
     return False
 
 
 class Connection:
     """The state of one client's wire.
 
-    ``hung_up``: tells, after the end of input, a client that is gone from one that awaits its answers.
+    ``hung_up``: returns, after the end of input, whether the client is gone rather than waiting for answers.
     """
 
     is_listener: ClassVar[bool] = False
@@ -59,7 +59,7 @@ class Connection:
         self._reading = anyio.CancelScope()  # cancelled to read no further
 
     def _send_now(self, data: bytes) -> int:
-        """Send what goes without waiting, unless more answers are to come: those go together."""
+        """Send what can be sent without waiting, unless more answers are coming: those are sent together."""
         # With several calls pending the write queue joins their answers into one system call.
         if self._calls.are_several or not isinstance(self._stream, SocketStream):
             return 0
@@ -68,9 +68,8 @@ class Connection:
     async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] | None = None) -> None:
         """Read until the end of input, finish the calls in flight, close the stream.
 
-        ``admit``: close without a word unless a first line comes in time and begins as JSON does; it is awaited before
-        that line is read on, and sets the session's rights.
-        ``authenticated`` is called when the token has been shown.
+        ``admit``: close silently unless a first line comes in time and begins like JSON; it is awaited before the rest
+        of that line is read, and sets the session's rights. ``authenticated`` is called when the token has been shown.
         """
         self._authenticated = authenticated
         FLOW.set(self)  # the tasks of all its calls begin below
@@ -87,9 +86,9 @@ class Connection:
                         # Only after the end of input: while lines come, the client is there, and reading notices a
                         # reset.
                         around.start_soon(self._watch, watching)
-                    # All calls are answered. What is queued is sent, however long the client takes it.
+                    # All calls are answered. What is queued is sent, however slow the client.
                     watching.cancel()
-                    # From now on nothing can be followed: it would keep the group from ending.
+                    # From now on nothing new may be followed: it would keep the group from ending.
                     self._around = None
                     for following in self._following.values():
                         following.cancel()
@@ -101,7 +100,7 @@ class Connection:
             self.session.notes.clear()  # a task that was begun for the client may outlive it, and knows the session
 
     def stop_reading(self) -> None:
-        """Take no further line, finish the calls in flight, then close."""
+        """Read no further line, finish the calls in flight, then close."""
         self._reading.cancel()
 
     def abort(self) -> None:
@@ -123,7 +122,7 @@ class Connection:
         return await self._requests.send(method, params)
 
     def follow(self, key: str, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run something until it or the connection ends, in place of what runs by that key; say whether it is begun."""
+        """Run a task until it or the connection ends, in place of the one with this key; return whether it started."""
         self.unfollow(key)
         if self._around is None:
             return False
@@ -140,7 +139,7 @@ class Connection:
         return True
 
     def unfollow(self, key: str) -> bool:
-        """End what runs by a key; return whether anything did."""
+        """Cancel the task with this key; return whether there was one."""
         scope = self._following.pop(key, None)
         if scope is not None:
             scope.cancel()
@@ -163,18 +162,18 @@ class Connection:
     async def _read_first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
         first = b""
         with anyio.move_on_after(self._limits.first_line_seconds):
-            # Peeked at, not read: which user the client is decides how long its first line may be.
+            # Peek instead of reading: the client's user decides how long its first line may be.
             first = await reader.peek_byte()
         if first not in {b"{", b"["}:
             return None
-        await admit()  # not in the client's time: how long it takes is up to how many others came
+        await admit()  # not counted against the client: it depends on how many others came
         reader.max_line = self._max_line()
         with anyio.move_on_after(self._limits.first_line_seconds):
             return await reader.receive_line()
         return None
 
     async def _take(self, line: bytes | Oversized, tasks: TaskGroup) -> None:
-        """Begin the calls of a line, once it may be taken in."""
+        """Start the calls of a line once it fits."""
         try:
             if isinstance(line, Oversized):
                 raise TooLarge(
@@ -188,14 +187,14 @@ class Connection:
             # Without an id, as the specification has it for what could not be read.
             await self._queue.put(error_line(None, error))
             return
-        # Replies and cancellations take effect before waiting for room: they are what makes room.
+        # Replies and cancellations take effect before waiting for room, since they make room.
         self._requests.resolve(message)
         jobs = self._calls.admit(message)
         if not jobs:
             return
         size = len(line)
         if not self._backpressure.has_room(size):
-            # Nothing is read meanwhile, so a client that gives up is noticed by watching alone.
+            # Nothing is read meanwhile, so only watching notices a client that gives up.
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(self._watch, anyio.CancelScope())
                 await self._backpressure.wait(size)
@@ -204,7 +203,7 @@ class Connection:
         self._backpressure.acquire(size)
         if self.session.authenticated:
             tasks.start_soon(self._answer, message, jobs, size)
-        else:  # one line at a time: what follows the token is judged by it
+        else:  # one line at a time: the token decides about what follows it
             await self._answer(message, jobs, size)
             if self.session.authenticated and self._authenticated is not None:
                 self._authenticated()
@@ -241,7 +240,7 @@ class Calls:
         self._slots = anyio.Semaphore(dispatcher.limits.in_flight, fast_acquire=True)
         self._pending: dict[JsonId, list[Pending]] = {}
         self._latest: dict[str, Pending] = {}
-        """Of requests of which the next one ends the one before (``Request.replaces``)."""
+        """Requests that replace each other (``Request.replaces``)."""
 
     @property
     def are_several(self) -> bool:
@@ -249,9 +248,9 @@ class Calls:
         return len(self._pending) > 1
 
     def admit(self, message: Message) -> list[Job]:
-        """Return what has to run for a message.
+        """Return the jobs of a message.
 
-        Its calls are pending before any of them runs, so that a cancellation finds them in whatever order they run.
+        Its calls are registered before any of them runs, so that a cancellation finds them in whatever order they run.
         """
         jobs: list[Job] = []
         for item in message.items:
@@ -270,7 +269,7 @@ class Calls:
                     self._pending.setdefault(item.id, []).append(pending)
                     if item.replaces is not None:
                         if (before := self._latest.get(item.replaces)) is not None:
-                            # It is answered as cancelled: its client still waits for it.
+                            # Answered as cancelled: its client still waits for it.
                             before.cancel(silent=False)
                         self._latest[item.replaces] = pending
                 jobs.append(pending)
@@ -283,11 +282,11 @@ class Calls:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             first = jobs[0]
-            # A batch is answered as a whole, so cancelling one of its calls must not end the wait for the others.
+            # A batch is answered as a whole, so cancelling one call must not end the wait for the others.
             if len(jobs) > 1 or isinstance(first, Faulty):
                 await self._slots.acquire()
             else:
-                # A call that is cancelled while it waits needs no slot to say so.
+                # A call cancelled while waiting needs no slot to report that.
                 has_slot = False
                 with first.scope:
                     await self._slots.acquire()
@@ -302,7 +301,7 @@ class Calls:
     async def _answer_one(self, job: Job) -> bytes | None:
         if isinstance(job, Faulty):
             return error_line(job.id, job.error)
-        # A client may use an id twice at once. Each call is forgotten by itself, and cancelling ends all of the id.
+        # A client may use an id twice at once. Each call is removed by itself, and cancelling ends all with the id.
         try:
             return await self._dispatcher.answer(self._peer, job)
         finally:
@@ -316,7 +315,7 @@ class Calls:
                     del self._latest[word]
 
     async def _answer_batch(self, jobs: list[Job]) -> bytes | None:
-        """Run the jobs in the slot we have and in any that come free; answer all in one array, in their order."""
+        """Run the jobs in our slot and in any that become free; answer all in one array, in order."""
         answers: list[bytes | None] = [None] * len(jobs)
         rest = iter(enumerate(jobs))  # shared by all workers: each takes the next
 
@@ -337,7 +336,7 @@ class Calls:
                     workers.start_soon(work_and_release)
 
         async with anyio.create_task_group() as workers:
-            # The batch has one slot of its own, so it continues even if every other slot is taken by single calls.
+            # The batch has its own slot, so it progresses even if single calls take all others.
             recruiting = anyio.CancelScope()
             workers.start_soon(recruit)
             await work()
@@ -362,7 +361,7 @@ class ClientRequests:
         self._seconds = seconds
         self._awaited: dict[JsonId, _Awaited] = {}
         self._numbers = itertools.count(1)
-        # A host that outlives its daemon may reply to a request of the last one; no two have the same id.
+        # A host that outlives its daemon may reply to a request of the previous one; ids are never reused.
         self._name = f"flashgrep-{secrets.token_hex(4)}"
 
     async def send(self, method: str, params: Any) -> Any:
@@ -388,7 +387,7 @@ class ClientRequests:
         return awaited.reply.result
 
     def resolve(self, message: Message) -> None:
-        """Hand the replies in a message to those who wait for them; a reply that nobody waits for is dropped."""
+        """Pass the replies in a message to the waiting callers; unexpected replies are dropped."""
         for reply in message.items:
             if isinstance(reply, Reply) and reply.id in self._awaited:
                 self._awaited[reply.id].reply = reply

@@ -1,4 +1,4 @@
-"""What a method sees of the request it answers: the client's end, the call, its progress."""
+"""What a method sees of its request: the client, the call, its progress."""
 
 import threading
 import time
@@ -12,24 +12,24 @@ from flashgrep.registry import Call, Session
 from flashgrep.rpc.message import Params, Request
 
 PROGRESS_SECONDS = 0.05
-"""Between two reports: twenty a second look smooth, more cost more than the work reported."""
+"""Seconds between two reports: twenty a second look smooth, more cost more than the work reported."""
 
 
 class Log(Protocol):
-    """What we ask of a logger."""
+    """A logger's interface."""
 
     def debug(self, event: str, **values: Any) -> Any:
-        """Note what is only of interest when looking for it."""
+        """Log a detail for debugging."""
 
     def warning(self, event: str, **values: Any) -> Any:
-        """Note what somebody should look at."""
+        """Log something that needs attention."""
 
     def exception(self, event: str, **values: Any) -> Any:
-        """Note a failure of ours, with the trace of the exception being handled."""
+        """Log an internal failure with the traceback of the exception being handled."""
 
 
 class Peer(Protocol):
-    """The client's end of a connection."""
+    """The client of a connection."""
 
     session: Session
 
@@ -40,15 +40,15 @@ class Peer(Protocol):
         """Ask the client something and return its result."""
 
     def follow(self, key: str, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run something until it or the connection ends, in place of what runs by that key; say whether it is begun."""
+        """Run a task until it or the connection ends, in place of the one with this key; return whether it started."""
 
     def unfollow(self, key: str) -> bool:
-        """End what runs by a key; return whether anything did."""
+        """Cancel the task with this key; return whether there was one."""
 
 
 @dataclass(slots=True, eq=False)
 class RequestContext:
-    """One request: who asks, what, and the means to answer it by other methods."""
+    """One request: its caller, its call, and access to other methods."""
 
     peer: Peer
     request: Request
@@ -99,16 +99,16 @@ class ProgressReporter:
             params["total"] = total
         if message:
             params["message"] = message
-        # A notification may only be queued on the event loop.
+        # Notifications may only be queued on the event loop.
         if threading.get_ident() == self._thread:
             self._send(params)
         else:
             anyio.from_thread.run_sync(self._send, params)
 
     def end(self) -> None:
-        """Report nothing any more: the answer is on its way."""
+        """Stop reporting: the answer is on its way."""
         self._ended = True
 
     def _send(self, params: dict[str, object]) -> None:
-        if not self._ended:  # it may have ended while a thread waited for the event loop
+        if not self._ended:  # it may have stopped while a thread waited for the event loop
             self._notify("notifications/progress", params)

@@ -1,8 +1,8 @@
 """Requests to methods: rights, parameters, deadline and cancellation of each call, and what becomes of its errors.
 
-Of jsonrpcserver only the step for one request is used. Its loop over a batch runs each item in a task of its own,
-outside our cancel scopes, where a shielded write would be cut in half; its parser and its schema check fail three of
-the specification's batch examples; and it puts the text of exceptions on the wire, so none may reach it.
+Only jsonrpcserver's step for a single request is used. Its loop over a batch runs each item in its own task, outside
+our cancel scopes, where a shielded write would be cut in half; its parser and schema check fail three of the
+specification's batch examples; and it puts the text of exceptions on the wire, so no exception may reach it.
 """
 
 import secrets
@@ -32,28 +32,28 @@ from flashgrep.rpc.single_request import Request as ServerRequest
 from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
-"""What a connection of another user may call before it has shown the token."""
+"""Methods that another user's connection may call before it has shown the token."""
 WIRE_PARAMS = frozenset({"_meta", "progress_token"})
-"""Parameters that are for the dispatcher, not for the method."""
+"""Parameters for the dispatcher, not for the method."""
 CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
-"""Runs a command line, which may be one that writes."""
+"""Runs a command line, which may write."""
 FIRST_PART, PART_GROWTH = 20, 4
-"""Parts are pages, each asked for where the one before ended, so they are in order and none is sent twice. The first is
-small, since somebody waits for it; each is this many times as large as the one before, since each costs something."""
+"""Parts are pages, each starting where the previous one ended, so they are in order and none is sent twice. The first
+is small, since somebody waits for it; each is this many times as large as the previous one, since each has a cost."""
 UNSAVED_TEXT = "buffers"
-"""Carries the text of a file, though it writes none."""
+"""Carries the text of a file but does not write one."""
 SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
 
 
 class Closable(Protocol):
-    """A connection or a listener, as shutting down sees it."""
+    """A connection or a listener, for shutting down."""
 
     is_listener: ClassVar[bool]
 
     def stop_reading(self) -> None:
-        """Take nothing further, finish what is in flight, then close."""
+        """Accept nothing more, finish what is in flight, then close."""
 
     def abort(self) -> None:
         """Close now."""
@@ -76,24 +76,24 @@ class OpenConnections:
         return sum(not each.is_listener for each in self._open)
 
     def add(self, opened: Closable) -> None:
-        """Remember what was opened."""
+        """Register something opened."""
         self._open.add(opened)
         if self._closing:  # accepted just before its listener stopped
             opened.stop_reading()
 
     def discard(self, closed: Closable) -> None:
-        """Forget what was closed."""
+        """Unregister something closed."""
         self._open.discard(closed)
         if not self._open:
             self._empty.set()
 
     async def close(self, grace: float) -> None:
-        """Stop all, wait for ``grace`` seconds, then abort what is left."""
+        """Stop all, wait for ``grace`` seconds, then abort the rest."""
         self._closing = True
-        for opened in tuple(self._open):  # a copy: what is stopped may close, and leave the set
+        for opened in tuple(self._open):  # a copy: what is stopped may close and leave the set
             opened.stop_reading()
         with anyio.move_on_after(grace):
-            # A new event each time: the set may have been emptied and filled again by a connection accepted meanwhile.
+            # A new event each time: the set may have become empty and been refilled by a connection accepted meanwhile.
             while self._open:
                 self._empty = anyio.Event()
                 await self._empty.wait()
@@ -109,7 +109,7 @@ class Pending:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     cancelled: bool = False
     silent: bool = False
-    """Whether a cancelled call goes unanswered, as the Model Context Protocol has it."""
+    """Whether a cancelled call gets no answer, as in the Model Context Protocol."""
 
     def cancel(self, *, silent: bool) -> None:
         """End the call at its next wait, or before it starts."""
@@ -131,7 +131,7 @@ class Dispatcher:
         extensions: Mapping[str, Extension] | None = None,
         control: Mapping[str, Extension] | None = None,
     ) -> None:
-        """Make one; ``control`` holds the extensions that only a connection with that capability may call."""
+        """``control`` holds the extensions that only a connection with that capability may call."""
         self.registry = registry
         self.limits = limits or Limits()
         self.log = log
@@ -143,14 +143,14 @@ class Dispatcher:
         self._control = frozenset(control or {})
         self._extensions = {**(extensions or {}), **(control or {})}
         taken = self._extensions.keys() & set(registry.names())
-        # An extension would hide the method of its name from JSON-RPC alone.
+        # An extension would hide a method of the same name, but only from JSON-RPC.
         if taken:
             raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
 
         async def method(job: tuple[RequestContext, Pending], /) -> Any:
             return await self._run_method(*job)
 
-        # jsonrpcserver asks for the signature at each call, and finding it out is slow.
+        # jsonrpcserver inspects the signature at each call, which is slow.
         method.__dict__["__signature__"] = SIGNATURE
         self._methods = dict.fromkeys([*registry.names(), *self._extensions], method)
 
@@ -165,10 +165,10 @@ class Dispatcher:
     ) -> Any:
         """Call a registered method from within the process; the result is JSON-ready.
 
-        ``as_text``: the caller renders it, so that a budget is about its text.
+        ``as_text``: the caller renders it, so budgets apply to the text.
 
         Raises:
-            FlashgrepError: whatever goes wrong; what has no name of ours comes as the internal error.
+            FlashgrepError: any failure; unnamed ones become the internal error.
 
         """
         call = self._make_call(session, progress)
@@ -181,14 +181,14 @@ class Dispatcher:
         request = pending.request
         if not peer.session.authenticated and request.method not in OPEN_METHODS:
             message = "this connection has to show the token first"
-            # Unknown methods are refused alike: without the token nobody learns which there are.
+            # Unknown methods are refused the same way: without the token nobody learns which methods exist.
             refused = Forbidden(message, reason="auth_required", suggestion="call auth")
             return error_line(request.id, refused) if request.wants_answer else None
         token = request.progress_token
         reporter = None if token is None else ProgressReporter(token, peer.notify)
         call = self._make_call(peer.session, reporter)
         context = RequestContext(peer, request, call, self._run_handler)
-        # The parameters stay in the context: the method's model checks them, not a signature.
+        # The parameters stay in the context: the method's model validates them, not a signature.
         core = ServerRequest(request.method, [], request.id)
         _, outcome = await dispatch_request(self._methods, (context, pending), core)
         response = cast("dict[str, Any]", to_serializable_one(to_response(core, outcome)))
@@ -226,16 +226,16 @@ class Dispatcher:
         return call
 
     async def _run_method(self, context: RequestContext, pending: Pending) -> Any:
-        """Run a handler or an extension; its result or error comes in jsonrpcserver's wrapping, which is not typed."""
+        """Run a handler or an extension; its result or error is wrapped for jsonrpcserver, which is not typed."""
         name, params = pending.request.method, pending.request.params
         extension = self._extensions.get(name)
         try:
             if name in self._control and not context.call.session.capabilities.control:
                 message = f"{name} is answered only on the daemon's control socket"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
-            # Extensions declare no safety, so none counts as one that only reads.
+            # Extensions declare no safety, so none counts as read-only.
             if context.call.session.capabilities.only_reads and extension is not None:
-                raise Forbidden(f"{name} is not a method that only reads", reason="read_only")
+                raise Forbidden(f"{name} is not a read-only method", reason="read_only")
             if extension is None:
                 result = await self._run_in_time(pending, lambda: self._run_in_parts(context, name, params))
             else:
@@ -245,7 +245,7 @@ class Dispatcher:
         return Success(result)
 
     async def _run_in_parts(self, context: RequestContext, name: str, params: Params) -> Any:
-        """Run a handler; its results are sent in parts before its answer, if the request asks for that."""
+        """Run a handler; if requested, its results are sent in parts before its answer."""
         token, handler = context.request.partial_token, self.registry.get(name)
         if token is None or not has_parts(handler):
             return await self._run_handler(context.call, name, params)
@@ -254,7 +254,7 @@ class Dispatcher:
 
     async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
         handler, session = self.registry.get(name), call.session
-        # Rights are checked at each call, not at the start: the token may have been shown in between.
+        # Rights are checked at each call: the token may have been shown in between.
         if handler.writes and session.lacks_token:
             message = f"{name} writes, and over TCP that needs the token"
             raise Forbidden(message, reason="auth_required", suggestion="call auth")
@@ -265,7 +265,7 @@ class Dispatcher:
         params = self._name_params(handler, params)
         started, code, paths = time.perf_counter(), 0, session.path_map
         try:
-            # The model checks the parameters after the rights: its errors are for those who may call the method.
+            # Validate after checking rights: validation errors are for those who may call the method.
             result = await handler.call(call, params if paths is None else paths.translate_params(params))
             return result if paths is None else paths.translate_result(result)
         except FlashgrepError as error:
@@ -282,7 +282,7 @@ class Dispatcher:
         """Return a method's parameters by name, without those that are for the dispatcher.
 
         Raises:
-            InvalidParams: there are more by position than the method has.
+            InvalidParams: more positional parameters than the method has.
 
         """
         if isinstance(params, list):
@@ -302,7 +302,7 @@ class Dispatcher:
             FlashgrepError: its own; Cancelled, DeadlineExceeded, or the internal error for what has no name of ours.
 
         """
-        # Set when the call begins: time spent in the queue for a slot does not count.
+        # Set when the call begins: waiting for a slot does not count.
         pending.scope.deadline = anyio.current_time() + self.limits.call_seconds
         if not pending.cancelled:
             self.running += 1
@@ -312,20 +312,20 @@ class Dispatcher:
                     return result.model_dump(mode="json") if isinstance(result, BaseModel) else result
             except FlashgrepError:
                 raise
-            except Exception:  # its text may quote what a client must not see, and stays in the log
+            except Exception:  # its text may quote what a client must not see; it stays in the log
                 internal = _make_internal_error()
                 self.log.exception("call failed", method=pending.request.method, id=internal.data["id"])
                 raise internal from None
             finally:
                 self.running -= 1
-        # The scope ended it: by a cancellation or, where there was none, at its deadline.
+        # The scope ended it: by a cancellation or, if there was none, at its deadline.
         if pending.cancelled:
             raise Cancelled("the call was cancelled", method=pending.request.method)
         raise DeadlineExceeded("the call ran out of time", limit_seconds=self.limits.call_seconds)
 
 
 def _make_internal_error() -> FlashgrepError:
-    """Return the error for what has no name: its text stays in the log, under the id."""
+    """Return the error for an unnamed failure: its text stays in the log, under the id."""
     return FlashgrepError("internal error", id=secrets.token_hex(4))
 
 
@@ -346,17 +346,17 @@ class Parts:
     ) -> Any:
         """Send the results in parts; return the answer, which has the last part.
 
-        What a client is too far behind to take, or cannot be sent (HTTP), is in the answer.
+        Parts that a client is too far behind to take, or that cannot be sent (HTTP), are in the answer.
 
         Raises:
             InvalidParams: as the method does.
 
         """
-        # Validated once before any part is sent: a wrong parameter is an error of the call, not of its second part.
+        # Validate once before sending any part: a wrong parameter is an error of the call, not of its second part.
         started, checked = time.monotonic(), handler.validate(raw)
         left: int | None = checked.model_dump(include={"limit"})["limit"]
         size = FIRST_PART
-        if left is None or left <= size:  # a page that has its size by a setting is one part
+        if left is None or left <= size:  # a page whose size comes from a setting is one part
             return await run(handler.name, raw)
         asked, unsent = checked.model_dump(exclude_unset=True), list[Any]()
         allowed = asked.get("deadline_ms")
@@ -364,7 +364,7 @@ class Parts:
             if allowed is not None:
                 asked["deadline_ms"] = max(1, allowed - int((time.monotonic() - started) * 1000))
             result = await run(handler.name, {**asked, "limit": min(size, left)})
-            # An incomplete page, as at a deadline, ends it too: the next page would be no better.
+            # An incomplete page, as at a deadline, also ends it: the next page would be no better.
             left -= len(result["results"])
             if left <= 0 or not result.get("next") or not result["coverage"]["complete"]:
                 return {**result, "results": [*unsent, *result["results"]]}

@@ -1,7 +1,7 @@
-"""Unix sockets at paths longer than the 107 bytes an address holds (103 on macOS). Standard library only.
+"""Unix sockets at paths longer than the 107 bytes that fit an address (103 on macOS). Standard library only.
 
 On Linux through a descriptor of the folder, ``/proc/self/fd/N/name``; elsewhere through a symbolic link to the folder,
-which lies in a private folder for as long as the call takes.
+kept in a private folder during the call.
 """
 
 import os
@@ -56,7 +56,7 @@ def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
 
 def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:
     folder, name = os.path.split(os.path.abspath(path))
-    # /tmp and not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can put another link in ours' place.
+    # /tmp, not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can replace our link.
     private = b"/tmp/fgrep-" + os.urandom(8).hex().encode()  # made by mkdir, which fails on an existing one
     link = private + b"/d"
     os.mkdir(private, 0o700)

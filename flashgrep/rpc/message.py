@@ -1,4 +1,4 @@
-"""Lines to JSON-RPC 2.0 messages and back: parsed within bounds, written whatever a string holds.
+"""Lines to JSON-RPC 2.0 messages and back: parsed within bounds, and written whatever strings contain.
 
 Reading is strict (NaN, lone surrogates, bad UTF-8 and more than 1,024 levels are not JSON) and counts before it parses.
 """
@@ -21,13 +21,13 @@ JsonId: TypeAlias = str | int | float | None
 Params: TypeAlias = dict[str, Any] | list[Any]
 
 MAX_VALUES = 100_000
-"""JSON values in one text. Parsing holds the interpreter's lock from its beginning to its end: half a million empty
-lists take 100 ms, in which no other client is answered."""
+"""Most JSON values in one line. Parsing holds the interpreter's lock throughout: half a million empty lists take 100
+ms, during which no other client is answered."""
 LONG = 64 * 1024
-"""Bytes from which on a text is parsed in a thread; handing over costs as much as parsing a tenth of that."""
+"""Size in bytes from which a text is parsed in a thread; handing over costs as much as parsing a tenth of that."""
 PARSING_AT_ONCE = 2
 WIDE = 2.0**63
-"""Integers from here on come from orjson as floats, which may be rounded."""
+"""orjson returns integers from here on as floats, which may be rounded."""
 
 
 ABOUT_REQUESTS = (
@@ -47,9 +47,9 @@ class Request:
     wants_answer: bool
     progress_token: str | int | None
     partial_token: str | int | None = None
-    """Asks for the results in parts, as they are found (``rpc.dispatch``)."""
+    """Requests the results in parts, as they are found (``rpc.dispatch``)."""
     replaces: str | None = None
-    """Ends the caller's request before it that has the same word here, and is ended by the next one."""
+    """Cancels the caller's previous request with the same word here, and is cancelled by the next one."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Message:
 
 
 class MessageReader:
-    """Parses what all connections of one dispatcher send.
+    """Parses the lines of all connections of one dispatcher.
 
     ``writes`` tells by method and parameters whether a request may carry the text of a file, and so be long.
     """
@@ -89,19 +89,19 @@ class MessageReader:
     def __init__(self, limits: Limits, writes: Callable[[str, Any], bool]) -> None:
         self._limits = limits
         self._writes = writes
-        # Not the threads that searches use: a flood of long lines must not keep them waiting, nor they it.
+        # Not the threads used by searches: a flood of long lines must not delay searches, nor the reverse.
         self._threads = CapacityLimiter(PARSING_AT_ONCE)
 
     async def read(self, line: bytes) -> Message:
-        """Return what the line holds; a request too long for its method comes as faulty, with its id.
+        """Parse a line; a request too long for its method is returned as faulty, with its id.
 
         Raises:
             Parse: it is not JSON.
             InvalidRequest: it is an empty batch.
-            TooLarge: it has too many values, or is a batch that is too long for what it calls.
+            TooLarge: it has too many values, or is a batch too long for the methods it calls.
 
         """
-        # Shorter than every limit of length, so the methods need not be looked at.
+        # Shorter than every limit, so the methods need not be checked.
         if len(line) <= LONG:
             return read_message(line, self._limits.batch_items)
         message = await run_sync(read_message, line, self._limits.batch_items, limiter=self._threads)
@@ -116,14 +116,14 @@ class MessageReader:
         return message
 
     async def read_params(self, method: str, body: bytes) -> Any:
-        """Return what the body of a call of ``method`` holds; an empty one holds no parameters.
+        """Parse the body of a call of ``method``; an empty one has no parameters.
 
         Raises:
             Parse: it is not JSON.
             TooLarge: it is too long for the method, or has too many values.
 
         """
-        # Over HTTP the method is in the path, so a body that is too long is refused before it is parsed.
+        # Over HTTP the method is in the path, so an oversized body is refused before parsing.
         if not self._writes(method, {}):
             self._check_length(len(body))
         if len(body) <= LONG:
@@ -134,7 +134,7 @@ class MessageReader:
         limit = self._limits.max_line_reading
         if observed > limit:
             message, guidance = "request too long for a method that does not write", "send it in parts"
-            # One answer for the whole batch: it has no item to blame.
+            # One answer for the whole batch: no single item is at fault.
             raise TooLarge(message, limit_bytes=limit, observed_bytes=observed, guidance=guidance)
 
 
@@ -158,7 +158,7 @@ def read_message(line: bytes, batch_items: int) -> Message:
     for item in items:
         request_id = item.get("id") if isinstance(item, dict) else None
         if type(request_id) is float and abs(request_id) >= WIDE:
-            # An answer must carry the id as it came, so an integer that orjson has rounded is read again exactly.
+            # An answer must have exactly the id it got, so an integer rounded by orjson is parsed again.
             try:
                 again = json.loads(line)
             except (ValueError, RecursionError) as error:  # more digits than Python converts
@@ -173,7 +173,7 @@ def _read_item(value: Any) -> Item:
     if not isinstance(value, dict):
         problem = "a request is an object"
     elif not (request_id is None or isinstance(request_id, (str, int, float))) or isinstance(request_id, bool):
-        # The answer goes out with a null id: a wrong one cannot be repeated.
+        # The answer has a null id: an invalid one cannot be repeated.
         request_id, problem = None, "id must be a string, a number or null"
     elif value.get("jsonrpc") != "2.0":
         problem = 'jsonrpc must be "2.0"'
@@ -184,10 +184,10 @@ def _read_item(value: Any) -> Item:
         problem = "method must be a string"
     else:
         params = value.get("params")
-        if params is None:  # null stands for none: many a client writes it
+        if params is None:  # null means none: many clients write it
             params = {}
         if isinstance(params, (dict, list)):
-            # What is about the request is next to the parameters or, in the Model Context Protocol, among them.
+            # Metadata of the request is next to the parameters or, in the Model Context Protocol, among them.
             meta = params.get("_meta") if isinstance(params, dict) else None
             meta = meta if isinstance(meta, dict) else {}
             token, partial, replaces = (meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS)
@@ -232,9 +232,9 @@ def decode(line: bytes) -> Any:
         TooLarge: it holds more than MAX_VALUES values.
 
     """
-    # A value takes two bytes at least (itself and a comma), so most lines are not counted at all.
+    # A value takes at least two bytes (itself and a comma), so most lines need no counting.
     if len(line) > 2 * MAX_VALUES and _count_marks(line) >= MAX_VALUES:
-        # Strings may be full of marks, as a file's text is: only those outside count. Two quotes make a string, and a
+        # Only marks outside of strings count, since a file's text may be full of them. Two quotes make a string, and a
         # value has at most two strings: itself and its name.
         unescaped = line.replace(b"\\\\", b"").replace(b'\\"', b"")
         if unescaped.count(b'"') > 4 * MAX_VALUES or _count_marks(b"".join(unescaped.split(b'"')[::2])) >= MAX_VALUES:
@@ -247,13 +247,13 @@ def decode(line: bytes) -> Any:
 
 
 def _count_marks(text: bytes) -> int:
-    """Return how many values a text without strings has, less one: each but the first follows such a mark."""
+    """Return the number of values in a text without strings, less one: all but the first follow such a mark."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A value and its JSON: a part of an answer that is not encoded again with the rest."""
+    """A value with its JSON: a part of an answer that need not be encoded again."""
 
     value: Any
     json: bytes
@@ -267,7 +267,7 @@ def encode(value: Any) -> bytes:
 
     """
     try:
-        # Passed through: orjson would write Encoded, a dataclass, as an object with these two members.
+        # Passed through: orjson would write the dataclass Encoded as an object with these two members.
         return orjson.dumps(value, default=_convert, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except TypeError:
         # Rare: lone surrogates, integers beyond 64 bits, more than 254 levels.
@@ -283,10 +283,10 @@ def _convert(value: Any) -> Any:
 
 
 def _repair(value: Any) -> Any:
-    """Return a value with U+FFFD for what is not a character and null for what is not a number."""
+    """Return a value with U+FFFD for lone surrogates and null for NaN and infinities."""
     match value:
         case str():
-            # By way of UTF-16, which joins a pair of surrogates into its character; what is alone becomes U+FFFD.
+            # Through UTF-16, which joins surrogate pairs; lone ones become U+FFFD.
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float():
             return value if math.isfinite(value) else None

@@ -1,7 +1,7 @@
 """What jsonrpcserver does for one request, imported without the rest of it.
 
-Its package imports a validator of whole messages, which ``rpc/dispatch.py`` has no use for, and with it jsonschema: a
-twentieth of the time that the daemon takes to start, and 8 MB. Its modules are found by the package's path alone.
+Its package imports a validator of whole messages, unused by ``rpc/dispatch.py``, and jsonschema: a twentieth of the
+daemon's start time, and 8 MB. Its modules are loaded by path, without the package.
 """
 
 import sys
@@ -12,7 +12,7 @@ from importlib.util import find_spec, module_from_spec
 
 @contextmanager
 def _open_package(name: str) -> Iterator[None]:
-    """Have modules of a package imported in the block without running the package's own code; others still may."""
+    """Import modules of a package in the block without running the package's own code; others still may."""
     spec = find_spec(name)
     if spec is None or name in sys.modules:
         yield

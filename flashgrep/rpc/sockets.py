@@ -1,7 +1,7 @@
 """A socket as a byte stream, and the accept loop that TCP and Unix sockets share.
 
-Not anyio's own streams: its accepted TCP stream lets the event loop read ahead of us without a bound, so that a client
-could fill the memory while its calls wait for their turn.
+Not anyio's own streams: its accepted TCP stream lets the event loop read ahead without a bound, so a client could fill
+the memory while its calls wait.
 """
 
 import asyncio
@@ -19,25 +19,25 @@ from flashgrep.errors import Busy
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import error_line
 
-BACKLOG = 1024  # a burst of clients waits here, not in their retry loops
+BACKLOG = 1024  # a burst of clients waits here instead of in their retry loops
 NO_MORE_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class SocketStream(ByteStream):
-    """One connected, non-blocking socket: what is not received stays in the kernel's bounded buffer."""
+    """A connected, non-blocking socket: data not yet received stays in the kernel's bounded buffer."""
 
     def __init__(self, connected: socket.socket) -> None:
         connected.setblocking(False)
         self.socket = connected
         self._is_empty = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop that tells of input; it stays told to from one wait to the next, which saves two system calls."""
+        """The loop that watches for input; it stays registered between waits, which saves two system calls."""
         self._waiter: asyncio.Future[None] | None = None
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        """Return what has come, at most ``max_bytes``."""
+        """Return received data, at most ``max_bytes``."""
         if not self._is_empty:
-            await anyio.lowlevel.checkpoint()  # else a client that never stops sending would keep the others waiting
+            await anyio.lowlevel.checkpoint()  # else a client that never stops sending would starve the others
         while True:
             try:
                 if self._is_empty:
@@ -51,11 +51,11 @@ class SocketStream(ByteStream):
             else:
                 if not data:
                     raise anyio.EndOfStream
-                self._is_empty = len(data) < max_bytes  # nearly always; trying again would cost a system call
+                self._is_empty = len(data) < max_bytes  # nearly always; another attempt would cost a system call
                 return data
 
     def send_now(self, item: bytes) -> int:
-        """Send what goes without waiting; return how many bytes. What goes wrong is left to ``send``."""
+        """Send what can be sent without waiting; return the number of bytes. Errors are left to ``send``."""
         try:
             return self.socket.send(item)
         except OSError:
@@ -63,7 +63,7 @@ class SocketStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """Send all of ``item``."""
-        await anyio.lowlevel.checkpoint()  # cancellation is noticed even if the buffer always has room
+        await anyio.lowlevel.checkpoint()  # notice a cancellation even if the buffer always has room
         rest = memoryview(item)
         while rest:
             try:
@@ -74,14 +74,14 @@ class SocketStream(ByteStream):
                 raise anyio.BrokenResourceError from error
 
     async def send_eof(self) -> None:
-        """Tell the other end that nothing more comes."""
+        """Tell the other end that nothing more will be sent."""
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError as error:
             raise anyio.BrokenResourceError from error
 
     async def aclose(self) -> None:
-        """Close; whoever waits on the stream is told."""
+        """Close; tasks waiting on the stream get an error."""
         if self.socket.fileno() >= 0:
             anyio.notify_closing(self.socket)
         self.close()
@@ -143,7 +143,7 @@ Serve: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
 
 
 class Listener:
-    """Accepts clients until told to stop; each runs in a task of its own, and a failing one ends itself only."""
+    """Accepts clients until told to stop; each runs in its own task, and a failure affects only that client."""
 
     is_listener: ClassVar[bool] = True
 
@@ -155,7 +155,7 @@ class Listener:
         self._whole = anyio.CancelScope()
 
     async def run(self, serve: Serve) -> None:
-        """Serve as many clients as may be open, tell further ones that we are busy; return when stopped and done."""
+        """Serve clients up to the limit, tell further ones that we are busy; return when stopped and done."""
         self._dispatcher.open_connections.add(self)
         try:
             with self._whole:
@@ -163,7 +163,7 @@ class Listener:
                     with self._accepting:
                         while True:
                             clients.start_soon(self._serve, serve, await self._accept())
-                    self._socket.close()  # new clients are refused at once, not left waiting for nobody
+                    self._socket.close()  # new clients are refused at once instead of waiting in vain
         finally:
             self._dispatcher.open_connections.discard(self)
 
@@ -182,10 +182,10 @@ class Listener:
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
             except OSError as error:
-                # A client that gave up while it was queued does not matter. Without free descriptors others must end.
+                # A client that gave up while queued does not matter. Without free descriptors, others must end first.
                 if error.errno in NO_MORE_FILES:
                     self._dispatcher.log.warning("cannot accept", cause=error.strerror)
-                    # accept(2) would fail at once again, and the loop would spin until somebody closes a file.
+                    # accept(2) would fail again at once, and the loop would spin until a file is closed.
                     await anyio.sleep(0.1)
                 else:
                     await anyio.lowlevel.checkpoint()
@@ -210,5 +210,5 @@ class Listener:
             self._dispatcher.log.exception("connection failed")
         finally:
             self._clients -= 1
-            # A connection closes itself; this is for one that failed before, or was cancelled.
+            # A connection closes itself; this is for one that failed earlier or was cancelled.
             stream.close()

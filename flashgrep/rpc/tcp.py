@@ -31,16 +31,16 @@ HOST = "127.0.0.1"
 Address: TypeAlias = tuple[str, int]
 """An IPv4 address and a port."""
 FindUid: TypeAlias = Callable[[Address, Address], Awaitable[int | None]]
-"""Finds the user of the socket that is ``local`` at its own end and talks to ``remote``; None: not known."""
+"""Finds the user of the socket bound to ``local`` and connected to ``remote``; None: not known."""
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 TRIES = 3
-"""Readings of the tables before a socket that is in none of them counts as nobody's."""
+"""Number of readings after which a socket found in none of them counts as nobody's."""
 MOST_UNKNOWN = 32
-"""Open connections whose user is not known yet. Our own clients send a line at once, and are known by it."""
+"""Most open connections whose user is unknown. Our own clients send a line at once, which identifies them."""
 TIME_WAIT = b"06"
 ORPHAN = b"0"
-"""The inode of a socket that no process holds any more; the kernel then may show root as its user."""
+"""The inode shown for a socket no process holds any more; the kernel may then show root as its user."""
 
 
 class AuthResult(TypedDict):
@@ -78,8 +78,9 @@ async def serve_tcp(
 ) -> None:
     """Serve clients of a loopback port until the dispatcher shuts down; started with the port bound.
 
-    A port in use is passed over for the next free one of ``further_ports``; port 0 takes any. ``session`` makes the
-    session of a client; its rights are narrowed here: another user's may call ``auth`` only, nobody may write without.
+    If the port is in use, the next free one of ``further_ports`` is taken; port 0 takes any. ``session`` makes a
+    client's session; its rights are narrowed here: another user may only call ``auth``, and nobody may write without
+    the token.
 
     Raises:
         Busy: no port is free.
@@ -104,7 +105,7 @@ async def _serve_client(
         ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
     except OSError:  # reset before we came to it
         return
-    # Until the lookup or the token says otherwise: nothing a stranger sends is more than a call of auth.
+    # Until the lookup or the token says otherwise, a stranger may send no more than a call of auth.
     session.authenticated = False
     writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
     session.capabilities = Capabilities(writes=writes)
@@ -113,15 +114,15 @@ async def _serve_client(
 
     async def admit() -> None:
         nonlocal uid
-        # Only after its first byte: a flood of silent connections costs no reading of the tables.
+        # Only after its first byte, so that a flood of silent connections does not cause readings of the tables.
         unknown.begin_lookup(stream)
         uid = await find_uid(theirs, ours)
         session.authenticated = uid is not None and uid == os.geteuid()
         unknown.end_lookup(stream, is_ours=session.authenticated)
 
     async def hung_up() -> bool:
-        # A client that closed without a reset looks like one that still listens, but its socket is gone from the
-        # tables. Where there are none, nobody was known from them either.
+        # A client that closed without a reset looks as if it still listens, but its socket is gone from the tables.
+        # Without tables nobody was identified by them either.
         return await stream.hung_up() or (uid is not None and await find_uid(theirs, ours) is None)
 
     connection = Connection(stream, session, dispatcher, hung_up)
@@ -152,42 +153,42 @@ def _listen(port: int, further: int) -> socket.socket:
 
 
 class UnknownConnections:
-    """Connections that have not shown who they are: few, and the oldest gives way, a silent one before all others."""
+    """Unidentified connections: few, and the oldest is closed for a new one, silent ones first."""
 
     def __init__(self) -> None:
         self._open: dict[SocketStream, Callable[[], None]] = {}
         self._in_lookup: set[SocketStream] = set()
 
     def add(self, stream: SocketStream, close: Callable[[], None]) -> None:
-        """Count a connection, and ``close`` another where there are too many; one being looked up is spared."""
+        """Add a connection, and ``close`` another if there are too many; one being looked up is spared."""
         if len(self._open) - len(self._in_lookup) >= MOST_UNKNOWN:
             waiting = [other for other in self._open if other not in self._in_lookup]
-            # A client whose request is here but unread must not give way to a crowd that came after it.
+            # A client whose request has arrived but is unread must not be closed for a crowd that came later.
             silent = (other for other in waiting if not other.has_input())
             self._open.pop(next(silent, waiting[0]))()
         self._open[stream] = close
 
     def begin_lookup(self, stream: SocketStream) -> None:
-        """Spare a connection from now on: it has begun to speak, and is being looked up."""
+        """Spare a connection from now on: it has sent something and is being looked up."""
         self._in_lookup.add(stream)
 
     def end_lookup(self, stream: SocketStream, *, is_ours: bool) -> None:
-        """Note what looking up a connection said: ours is known now, another is one that can give way again."""
+        """Record the result of a lookup: our own connection is identified, another may be closed again."""
         self._in_lookup.discard(stream)
         if is_ours:
             self._open.pop(stream, None)
 
     def discard(self, stream: SocketStream) -> None:
-        """Forget a connection: it is closed, or has shown the token."""
+        """Remove a connection: it is closed, or has shown the token."""
         self._in_lookup.discard(stream)
         self._open.pop(stream, None)
 
 
 class PeerTable:
-    """Linux's tables of TCP sockets; one reading answers all who asked before it began.
+    """Linux's tables of TCP sockets; one reading answers everyone who asked before it began.
 
-    Reading takes milliseconds where thousands of connections are open, and any user can open them. So there is one
-    reading at a time, in a thread of its own, and before the next a pause as long as it took.
+    Reading takes milliseconds if thousands of connections are open, and any user can open them. So there is one reading
+    at a time, in its own thread, followed by a pause as long as it took.
     """
 
     def __init__(self) -> None:
@@ -202,7 +203,7 @@ class PeerTable:
         """Return the user owning the connected socket that is ``local`` at its own end; None: not known."""
         if sys.platform != "linux":
             return None
-        for _ in range(TRIES):  # a table is not read in one piece, so a row may be missed once
+        for _ in range(TRIES):  # a table is not read atomically, so a row may be missed once
             rows = await self._read()
             for is_mapped in (False, True):
                 ends = f"{_format_end(local, is_mapped=is_mapped)} {_format_end(remote, is_mapped=is_mapped)}"
@@ -213,11 +214,11 @@ class PeerTable:
 
     async def _read(self) -> dict[bytes, int]:
         """Return the rows of a reading that began after now."""
-        # A reading under way may have passed our row before the client connected; only a later one is certain.
+        # A reading in progress may have passed our row before the client connected; only a later one is certain.
         asked = self._begun
         async with self._reading:
             if self._rows_of <= asked:  # else somebody who waited for the lock before us has read since
-                # At most half of one core goes into readings, however many connections ask.
+                # At most half of a core goes into readings, however many connections ask.
                 await anyio.sleep_until(self._not_before)
                 self._begun += 1
                 reading, started = self._begun, anyio.current_time()
@@ -229,7 +230,7 @@ class PeerTable:
 
 
 def read_tables() -> dict[bytes, int]:
-    """Return the users of all connected sockets by both ends, as the tables write them."""
+    """Return the users of all connected sockets by both ends, in the form of the tables."""
     found: dict[bytes, int] = {}
     for table in TABLES:
         try:
@@ -245,7 +246,7 @@ def read_tables() -> dict[bytes, int]:
 
 
 def _format_end(address: Address, *, is_mapped: bool) -> str:
-    """Return an address as the tables write it: each 32 bits as a number of this machine; mapped: within IPv6."""
+    """Format an address as in the tables: each 32 bits in native byte order; mapped: as IPv6."""
     host, port = address
     prefix = f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}" if is_mapped else ""
     return f"{prefix}{struct.unpack('=I', IPv4Address(host).packed)[0]:08X}:{port:04X}"

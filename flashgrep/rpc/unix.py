@@ -1,4 +1,4 @@
-"""The Unix socket: reachable by its owner only, from the first moment on."""
+"""The Unix socket: reachable only by its owner, from the first moment."""
 
 import os
 import socket
@@ -28,10 +28,10 @@ async def serve_unix(
 ) -> None:
     """Serve clients of a socket at ``path`` until the dispatcher shuts down; started once it can be connected to.
 
-    A socket left there by a dead process is replaced: the caller holds the lock that says it is dead.
+    A socket left by a dead process is replaced: the caller holds the lock that proves it is dead.
 
     Raises:
-        Forbidden: the folder is not ours alone to write to.
+        Forbidden: others may write to the folder.
         Conflict: something that is not a socket has the name.
 
     """
@@ -53,20 +53,20 @@ def _listen(path: Path) -> Iterator[socket.socket]:
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise Conflict(f"{path} exists and is no socket", reason="destination_exists", path=str(path))
-        # A socket of a dead daemon: its lock is held by the caller, so nobody listens there.
+        # A dead daemon's socket: the caller holds its lock, so nobody listens there.
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)
         bind_unix(listening, os.fsencode(path))
-        # By inode: at the end only our own socket may be removed.
+        # By inode: at the end we may remove only our own socket.
         ours = _identify(path)
         try:
-            # Nobody can connect before listen, so the mode is right before the socket can be reached.
+            # Nobody can connect before listen, so the mode is set before the socket can be reached.
             path.chmod(0o600)
             listening.listen(BACKLOG)
             yield listening
         finally:
-            if _identify(path) == ours:  # else another daemon listens there by now
+            if _identify(path) == ours:  # else another daemon listens there now
                 path.unlink()
 
 

@@ -7,57 +7,57 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-CHUNK = 64 * 1024  # the default size of a socket's buffer: larger reads bring nothing more
+CHUNK = 64 * 1024  # the default size of a socket's buffer: larger reads gain nothing
 BLANK = b" \t\r\n"
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the connections of one daemon may take; times in seconds, sizes in bytes."""
+    """Limits of a daemon's connections; times in seconds, sizes in bytes."""
 
     max_line: int = 8 * MIB
-    """A request longer than this is refused, without being held in memory."""
+    """Longer requests are refused without being held in memory."""
     max_line_reading: int = MIB
-    """The same for a request that does not write: nothing it can ask needs more. A batch counts as a whole."""
+    """The same for requests that do not write: none needs more. A batch counts as a whole."""
     max_line_before_auth: int = 64 * 1024
-    """The same before the token was shown; it is far shorter than this."""
+    """The same before the token is shown, which is far shorter than this."""
     in_flight: int = 32
     """Calls running at once per connection."""
     waiting: int = 32
-    """Lines read ahead while all run, so that a cancellation among them is seen; then reading pauses."""
+    """Lines read ahead while all slots are busy, so that a cancellation is seen; then reading pauses."""
     held_bytes: int = 16 * MIB
-    """Bytes of lines read and not answered yet, per connection; past it reading pauses too."""
+    """Bytes of lines read but not answered yet, per connection; beyond it reading also pauses."""
     batch_items: int = 1000
-    """A batch of eight million bytes could hold four million faulty items, each costing an answer."""
+    """Eight million bytes could hold a batch of four million faulty items, each needing an answer."""
     call_seconds: float = 120.0
-    """The hard end of every call, whatever deadline its parameters name."""
+    """Hard limit of every call, whatever deadline its parameters set."""
     first_line_seconds: float = 30.0
-    """A TCP connection that sends no whole line for this long is closed."""
+    """A TCP connection that sends no complete line for this long is closed."""
     write_seconds: float = 30.0
-    """A client that does not take the next 64 KiB of its answers in so long is hung up on."""
+    """A client that does not accept the next 64 KiB of its answers within this time is disconnected."""
     queued_bytes: int = 16 * MIB
-    """Answers waiting for a slow reader; past it, its calls wait too."""
+    """Bytes of answers waiting for a slow reader; beyond it, its calls wait too."""
     connections: int = 1024
-    """Open connections per listener; further ones are told to try again."""
+    """Most open connections per listener; further ones are told to try again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Oversized:
-    """A line over the limit, and how much of it had come when it was given up."""
+    """A line over the limit, and how much of it had arrived when it was given up."""
 
     observed: int
     limit: int
 
 
 class LineReader:
-    """Reads lines of a byte stream; the rest of a line over the limit is dropped as it comes."""
+    """Reads lines of a byte stream; the rest of an oversized line is dropped as it arrives."""
 
     def __init__(self, stream: ByteReceiveStream, max_line: int) -> None:
         self.max_line = max_line
         self._stream = stream
         self._held = bytearray()
-        self._searched = 0  # no line end before here: a line of many chunks is searched once
+        self._searched = 0  # no line end before here: each byte of a long line is searched once
         self._dropping = False
         self._ended = False
 
@@ -72,7 +72,7 @@ class LineReader:
             end = self._held.find(b"\n", self._searched)
             size = end if end >= 0 else len(self._held)
             if not self._dropping and size > self.max_line:
-                self._dropping = True  # reported now: its end may never come
+                self._dropping = True  # reported now, since its end may never come
                 self._searched = 0
                 return Oversized(size, self.max_line)
             if end < 0 and not self._ended:
@@ -81,7 +81,7 @@ class LineReader:
                 self._searched = len(self._held)
                 await self._fill()
                 continue
-            # At the end of the stream what is left is a line too.
+            # At the end of the stream the rest is a line too.
             line = b"" if self._dropping else bytes(self._held[:size])
             # A bytearray drops its front without moving the rest.
             del self._held[: size + 1]
@@ -107,7 +107,7 @@ class LineReader:
 
 
 class BackpressureLimiter:
-    """A bound on the lines of one client that are read and not answered yet, by number and by size.
+    """A bound on a client's lines that are read but not answered yet, by number and size.
 
     One line always fits, whatever its size. While none fits, the client is not read from.
     """
@@ -120,23 +120,23 @@ class BackpressureLimiter:
         self._freed: anyio.Event | None = None
 
     def has_room(self, size: int) -> bool:
-        """Return whether a line of ``size`` bytes may be taken in now."""
+        """Return whether a line of ``size`` bytes fits now."""
         return not self._lines or (self._lines < self._max_lines and self._bytes + size <= self._max_bytes)
 
     async def wait(self, size: int) -> None:
         """Wait until a line of ``size`` bytes fits."""
         while not self.has_room(size):
-            # Made only when somebody waits: most lines find room at once.
+            # Created only if somebody waits: most lines find room at once.
             self._freed = self._freed or anyio.Event()
             await self._freed.wait()
 
     def acquire(self, size: int) -> None:
-        """Count a line."""
+        """Add a line."""
         self._lines += 1
         self._bytes += size
 
     def release(self, size: int) -> None:
-        """Discount a line: it is answered."""
+        """Remove an answered line."""
         self._lines -= 1
         self._bytes -= size
         if self._freed is not None:
@@ -145,15 +145,15 @@ class BackpressureLimiter:
 
 
 class WriteQueue:
-    """Lines on their way to one client: many tasks put them, one task sends them, and their bytes are bounded.
+    """A bounded queue of lines for one client: many tasks put them, one task sends them.
 
-    What goes at once is sent by whoever puts it, since waking the sending task costs more than sending.
+    What can be sent at once is sent by the task that puts it, since waking the sending task costs more.
     """
 
     def __init__(
         self, max_bytes: int, stall_seconds: float, send_now: Callable[[bytes], int] = lambda _data: 0
     ) -> None:
-        """``send_now`` sends what goes without waiting and returns how many bytes."""
+        """``send_now`` sends what it can without waiting and returns the number of bytes."""
         self._send_now = send_now
         self._max_bytes = max_bytes
         self._stall_seconds = stall_seconds
@@ -186,24 +186,24 @@ class WriteQueue:
         """Send what is queued, in order, until closed.
 
         Raises:
-            TimeoutError: the client took no byte for the stall time.
+            TimeoutError: the client accepted no byte for the stall time.
             anyio.BrokenResourceError: the client is gone.
 
         """
         while True:
             while self._lines:
-                # Small lines are joined, so that a burst of answers costs one system call.
+                # Join small lines, so that a burst of answers costs one system call.
                 chunk = [self._lines.popleft()]
                 size = len(chunk[0])
                 while self._lines and size + len(self._lines[0]) < CHUNK:
                     chunk.append(self._lines.popleft())
                     size += len(chunk[-1])
                 data = b"".join(chunk)
-                # A long line is sent in parts: the stall time is for each, since a slow client is not a gone one.
+                # Send a long line in parts with a stall time for each: a slow client is not a dead one.
                 for start in range(0, len(data), CHUNK):
                     with anyio.fail_after(self._stall_seconds):
                         await stream.send(data[start : start + CHUNK])
-                # Only once all is sent: what is in ``stream.send`` is still held in memory.
+                # Only once all is sent: what ``stream.send`` holds is still in memory.
                 self._size -= len(data)
                 self._freed.set()
                 self._freed = anyio.Event()
@@ -214,7 +214,7 @@ class WriteQueue:
 
     def _push(self, line: bytes) -> None:
         data = line + b"\n"
-        # Never past what is queued: the order of lines is the client's only guarantee.
+        # Never ahead of queued lines: their order is all a client can rely on.
         sent = 0 if self._size or self._closed else self._send_now(data)
         if sent < len(data):
             self._lines.append(data[sent:])

@@ -1,4 +1,4 @@
-"""What a callback's parameters are in JavaScript and TypeScript: what the type of its place says."""
+"""Types of a callback's parameters in JavaScript and TypeScript, from the type expected at its position."""
 
 from abc import ABC
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _WRAPPERS: Final = frozenset({
     "type_annotation", "parenthesized_type", "union_type", "intersection_type", "readonly_type", "optional_type",
 })  # fmt: skip
 _MOST_ALIASES: Final = 8
-"""Names followed from a type as it is written to the function that it is."""
+"""Most names followed from a written type to its function type."""
 _MOST_SIGNATURES: Final = 100
 """Ways to call one thing that are looked at."""
 
@@ -26,10 +26,10 @@ Typed = tuple[FileScopes, Node]
 
 
 class Callbacks(GenericAliases, ABC):
-    """Finds what is passed to callbacks, in one state of a project."""
+    """Finds the arguments passed to callbacks, in one state of a project."""
 
     def infer_parameter(self, file: FileScopes, binding: Binding) -> Values:
-        """Return what a parameter of a function is that has its type from where the function stands."""
+        """Return the values of a function's parameter whose type follows from the function's position."""
         if self.language_of(file.path) not in ECMA:
             return ()
         word = file.node_at(binding.offset)
@@ -121,7 +121,7 @@ class Callbacks(GenericAliases, ABC):
 
 
 def _nth_type(signature: Node, at: int) -> tuple[Node, int] | None:
-    """Return the type of a parameter, and which of those that a rest parameter takes; -1: it is none."""
+    """Return the type of a parameter, and its index within a rest parameter; -1: not a rest parameter."""
     listed = signature.child_by_field_name("parameters")
     for number, part in enumerate(parts_of(listed) if listed is not None else []):
         pattern = part.child_by_field_name("pattern")

@@ -26,7 +26,7 @@ MOST_CELLS: Final = 200_000_000
 _BLOCK: Final = 1 << 20
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _INNER: Final = frozenset({"variable", "field", "property", "enumerator", "package"})
-"""Inside something these are told as it; at the top they stand for themselves."""
+"""Inside a definition these count as part of it; at top level they are definitions themselves."""
 
 Status = Literal["added", "deleted", "modified", "renamed", "untracked"]
 Change = Literal["added", "deleted", "modified"]
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that differs; ``old_path``: where it was, if it is elsewhere and the same."""
+    """A file that differs; ``old_path``: where it was, if it was renamed unchanged."""
 
     path: bytes
     status: Status
@@ -86,8 +86,8 @@ class FileChange:
 def look_at_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]) -> State:
     """Return the work tree's state: files that git tracks, and ``paths``, the project's own.
 
-    A file whose size, time and inode are those in git's index has the content that git knows; all others are hashed.
-    ``since``: when the index was written, in nanoseconds. A file changed in that moment or later is hashed, too.
+    A file whose size, time and inode match git's index has the content that git recorded; all others are hashed.
+    ``since``: when the index was written, in nanoseconds. Files changed at that moment or later are also hashed.
     """
     blobs: dict[bytes, bytes] = {}
     files = RootFiles(snapshot.root)
@@ -111,7 +111,7 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
     """Return git's name of a file's content; raises OSError where it cannot be read."""
     with Descriptor(files.open(path)) as descriptor:
         size = os.fstat(descriptor).st_size
-        # With the size that the file had when it was opened: if it grows meanwhile, no content has this name, and it
+        # With the file's size when opened: if it grows meanwhile, no content has this id, and it
         # counts as changed.
         name = hashlib.new("sha1" if digits == 40 else "sha256", b"blob %d\0" % size, usedforsecurity=False)  # noqa: PLR2004 - hexadecimal digits of SHA-1
         while part := os.read(descriptor, _BLOCK):
@@ -121,7 +121,7 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
 
 
 def find_changed(old: State, new: State) -> list[ChangedFile]:
-    """Return the files that differ, by path; a file that is elsewhere with the same content is renamed."""
+    """Return the files that differ, by path; a file with the same content elsewhere counts as renamed."""
     gone = {path for path in old.blobs if path not in new.blobs}
     by_blob = {old.blobs[path]: path for path in sorted(gone, reverse=True)}  # of several the first, for every page
     found = []
@@ -130,7 +130,7 @@ def find_changed(old: State, new: State) -> list[ChangedFile]:
         before = old.blobs.get(path)
         if before == blob:
             continue
-        # Popped: a file that is gone was moved to one place, any other with its content is new.
+        # Popped: a removed file was moved to one place; others with its content are new.
         source = by_blob.pop(blob, b"") if before is None else b""
         gone.discard(source)
         status: Status = "modified"
@@ -162,11 +162,11 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
 
 
 def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
-    """Yield the lines that differ: as few as there can be (Indel distance, hence a longest common subsequence)."""
+    """Yield a minimal set of differing lines (Indel distance, hence a longest common subsequence)."""
     head = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
     if head is None:
         head = min(len(old), len(new))
-    # Equal lines at both ends are taken off first: what is compared grows with the product of both sides.
+    # Strip equal lines at both ends first: the cost of comparing is the product of both sides.
     most = min(len(old), len(new)) - head
     tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
     before, after = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -176,7 +176,7 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
         spans = [(0, len(before), 0, len(after))]
     else:
         numbers: dict[bytes, int] = {}
-        # Numbers in place of lines, so that each is compared in one step.
+        # Numbers instead of lines, so that each is compared in one step.
         lines = [[numbers.setdefault(line, len(numbers)) for line in side] for side in (before, after)]
         spans = []
         for same, run in groupby(Indel.opcodes(*lines), lambda one: one.tag == "equal"):
@@ -189,7 +189,7 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
 
 
 def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbol]:
-    """Return the innermost definitions that hunks touch, by their lines; those that are gone behind."""
+    """Return the innermost definitions that hunks touch, by line, followed by removed ones."""
     path, hunks = made.file.path, made.hunks
     sides = []
     for state, spans in (
@@ -242,7 +242,7 @@ class _Definitions:
 
 
 def show_hunk(change: FileChange, hunk: Hunk, most: int | None) -> str:
-    """Return a hunk's lines as a unified diff has them, long ones cut; at most about ``most`` characters."""
+    """Return a hunk's lines in unified diff format, long ones cut; at most about ``most`` characters."""
     shown = []
     for sign, lines, start, count in (
         ("-", change.sides[0], hunk.old_start, hunk.old_lines),

@@ -1,4 +1,4 @@
-"""Chunks of code as answers show them: cut from files as they are now, looked for by their text, or listed."""
+"""Chunks of code for answers: cut from current files, found by their text, or listed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class FoundChunk:
     score: float = 0.0
     """How good an answer it is, 0 to 1."""
     near: float = 0.0
-    """How near it comes to the best answer, 0 to 1, in what answers are ordered by; others of its file aside."""
+    """Its ranking score relative to the best answer, 0 to 1, ignoring other chunks of its file."""
     passage: Passage | None = None
-    """The chunk and the function around it, where these were asked for."""
+    """The chunk and the function around it, if requested."""
 
 
 Keep = Callable[[bytes], bool] | None
@@ -42,7 +42,7 @@ Wanted = Callable[[FoundChunk], bool] | None
 
 
 def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
-    """Return chunks that have a text, ASCII case aside where it has no capital; best files first, copies once."""
+    """Return chunks that contain a text, ignoring ASCII case if it has no capital; best files first, without copies."""
     pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
     question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
     hits: dict[bytes, list[int]] = {}
@@ -59,7 +59,7 @@ def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wante
 
 
 def list_chunks(snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
-    """Return chunks of the files that count, by path and line, copies once."""
+    """Return chunks of the selected files, by path and line, without copies."""
     files, pending = snapshot.table, snapshot.pending
     unchanged = (path for path in files.paths if path not in pending and path not in files.skipped)
     paths = (path for path in sorted({*unchanged, *snapshot.changed_paths()}) if keep is None or keep(path))
@@ -91,7 +91,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
 
 
 def cut_chunks(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED) -> ChunkedText:
-    """Return the chunks of a file that is not stored as it is."""
+    """Return the chunks of a file whose current text is not stored."""
     symbols = parse_file(path, data, unsaved)
     return chunk_text(0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None)
 

@@ -1,4 +1,4 @@
-"""Types that have what an interface asks for, where none has to say so: in Go, TypeScript and Python's protocols."""
+"""Structural types: types that satisfy an interface without declaring it, in Go, TypeScript and Python's protocols."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from flashgrep.search.research_graph import Definition, Resolution
 _PROTOCOL: Final = re.compile(rb"\s*\([^)]*\bProtocol\b")
 """What follows a protocol's name in Python."""
 MOST_TYPES: Final = 2_000
-"""Types whose members are looked up for one interface, those first that have the most of its names themselves."""
+"""Most types whose members are looked up for one interface, starting with those that define most of its names."""
 _OPTIONAL: Final = b"?"
 _COMPARED: Final = Resolution(0.95, "has its methods")
 _ALIKE: Final = Resolution(0.5, "has its methods")
@@ -24,7 +24,7 @@ _ALIKE: Final = Resolution(0.5, "has its methods")
 
 
 def is_interface(one: Definition) -> bool:
-    """Whether whatever has the members of a type is one of it."""
+    """Whether everything that has the members of a type conforms to it."""
     if one.language == "python":
         return (
             one.kind == "class" and _PROTOCOL.match(one.symbols.data, one.symbols.row(one.index)[NAME_END]) is not None
@@ -33,11 +33,11 @@ def is_interface(one: Definition) -> bool:
 
 
 def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
-    """Whether a type has all that an interface asks for: by what is taken and given, in Python by name alone."""
+    """Whether a type has everything an interface requires: by signatures, in Python only by name."""
 
     def find() -> tuple[()] | None:
         asked = list(_list_members(names, interface, set()))
-        # An interface without methods says how data look, which says nothing of calls.
+        # An interface without methods describes data, not calls.
         if not any(one.kind == "method" for one in asked):
             return None
         for one in asked:
@@ -57,16 +57,16 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
 
 
 def resolve_conforming(names: Names, owner: Definition, interface: Definition) -> Resolution | None:
-    """Return how sure it is that a type is one of an interface; None: it lacks something."""
+    """Return the confidence that a type satisfies an interface; None: it lacks something."""
     if not conforms(names, owner, interface):
         return None
     return _ALIKE if owner.language == "python" else _COMPARED
 
 
 def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Definition, Resolution]], int]:
-    """Return the types that have all that an interface asks for, and how many types were not looked at.
+    """Return the types that satisfy an interface, and how many types were not checked.
 
-    Types that inherit all of it are subtypes of those, and not told here.
+    Types that inherit all of it are subtypes of those, and not returned here.
     """
     if not is_interface(interface):
         return [], 0
@@ -98,7 +98,7 @@ def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Def
 
 
 def _list_members(names: Names, interface: Definition, seen: set[tuple[bytes, int]]) -> Iterator[Definition]:
-    """Yield the members that an interface, and those it builds upon, must have."""
+    """Yield the members required by an interface and those it extends."""
     seen.add(interface.key)
     symbols = interface.symbols
     for index in range(interface.index + 1, len(symbols.rows)):

@@ -1,4 +1,4 @@
-"""The files that one question opens, and the definitions of names in them: each is looked at once."""
+"""The files opened by one question, and the definitions of names in them, each looked up once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from flashgrep.search.research_graph import Definition
 from flashgrep.search.symbol_source import SymbolSource
 
 _LAST: Final = frozenset({"heading", "package"})
-"""Kinds that say what a name means only where no code does."""
+"""Kinds that define a name only if no code does."""
 
 
 class Definitions:
@@ -22,7 +22,7 @@ class Definitions:
         self.source = source
         self.files: dict[bytes, FileSymbols | None] = {}
         self.declared: dict[str, list[Definition]] = {}
-        """Of names that were looked for, what only declares them."""
+        """Declarations, without definitions, of names looked up."""
         self.skipped: dict[str, int] = {}
         """Files that were declined, counted by reason."""
         self._never = never
@@ -43,7 +43,7 @@ class Definitions:
     ) -> list[Definition]:
         """Return the definitions of a name; declarations only where nothing defines it.
 
-        ``choose``: which of the files that may define it are looked at, and in what order. ``fold`` ignores case.
+        ``choose``: selects and orders the files that may define it. ``fold`` ignores case.
         """
         if not fold and name in self._known:
             return self._known[name]
@@ -81,11 +81,11 @@ class Definitions:
 
 
 FindAncestors = Callable[[str], frozenset[str]]
-"""Returns the names of all types a type builds upon, near and far."""
+"""Returns the names of all direct and indirect bases of a type."""
 
 
 class Ancestors:
-    """Finds the names of all types that types build upon, near and far, by their names; kept, for every method asks."""
+    """Finds the names of all direct and indirect base types, by name; cached, since every method asks for them."""
 
     def __init__(self, define: Callable[[str], Sequence[Definition]]) -> None:
         self._define = define
@@ -106,7 +106,7 @@ class Ancestors:
 def find_in_bases(
     qualifiers: Sequence[str], name: str, names: Names, find_ancestors: FindAncestors
 ) -> list[Definition]:
-    """Return what the type that the qualifiers name inherits under a name: of several, what is nearest to it."""
+    """Return the member that the type named by the qualifiers inherits: of several, the nearest."""
     ending = f".{'.'.join(qualifiers)}"
     types = [one for one in names.definitions(qualifiers[-1]) if one.kind in TYPE_KINDS]
     types = [one for one in types if f".{one.qualified}".endswith(ending)]
@@ -117,7 +117,7 @@ def find_in_bases(
         owned = [(one, owner) for one, owner in owned if owner.key in above]
         hidden = frozenset().union(*(names.ancestors(owner) for _, owner in owned))
         return [one for one, owner in owned if owner.key not in hidden]
-    # In a language whose bases are not resolved the names of types alone tell what builds upon what.
+    # In a language whose bases are not resolved, only type names say what extends what.
     named_above = frozenset[str]().union(*(find_ancestors(one.name) for one in types))
     found = [one for one in names.definitions(name) if one.owner in named_above]
     named_hidden = frozenset[str]().union(*(find_ancestors(one.owner) for one in found))

@@ -1,6 +1,6 @@
-"""What methods of TypeScript take and give, as their text says: whether one may stand for what an interface asks for.
+"""Signatures of TypeScript methods from their text: whether one may implement what an interface requires.
 
-Types are compared only where both are the language's own; whatever else the text leaves open may fit.
+Types are compared only if both are built in; anything else that the text leaves open may fit.
 """
 
 import re
@@ -23,7 +23,7 @@ _PROMISE: Final = re.compile(r"Promise<.*>", re.DOTALL)
 
 
 class Signature(NamedTuple):
-    """The types of parameters, each of the union's parts (none: not known), how many are needed, and the result's."""
+    """The parameter types as the parts of each union (none: unknown), the number required, and the result type."""
 
     parameters: list[frozenset[str]]
     needed: int
@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 def may_stand_for(own: Definition, asked: Definition) -> bool:
-    """Whether nothing in the text of two methods keeps one from being what an interface asks for."""
+    """Whether the text of two methods allows that one implements the other."""
     data, start = own.symbols.data, own.symbols.row(own.index)[NAME]
     if _HIDDEN.search(data, max(0, start - _MOST_BEFORE), start):
         return False
@@ -49,7 +49,7 @@ def may_stand_for(own: Definition, asked: Definition) -> bool:
     pairs = zip(given.parameters, wanted.parameters, strict=False)
     is_taken = all(not one or not other or not one | other <= _OWN or one & other for one, other in pairs)
     promises = {part for part in wanted.result if _PROMISE.fullmatch(part)}
-    # A caller that is told of nothing takes whatever comes; of a type with a name it is not known what it is.
+    # A result of void accepts anything; a named type is unknown.
     is_any_given = not wanted.result or "void" in wanted.result or not wanted.result - promises <= _OWN
     return is_taken and (
         is_any_given
@@ -61,7 +61,7 @@ def may_stand_for(own: Definition, asked: Definition) -> bool:
 
 
 def read_signature(method: Definition) -> Signature | None:
-    """Return what a method takes and gives; None of overloads, and where the text is not plain."""
+    """Return a method's signature; None for overloads, and if the text is not plain."""
     symbols, around = method.symbols, method.symbols.parent(method.index)
     alike = sum(symbols.parent(index) == around for index in symbols.defining(method.name))
     start = symbols.row(method.index)[NAME_END]
@@ -88,7 +88,7 @@ def read_signature(method: Definition) -> Signature | None:
 
 
 def _split(text: str, start: int) -> tuple[list[str], int]:
-    """Return what a bracket holds, divided by commas, and where it ends; 0: strings or comments are in it."""
+    """Return the content of a bracket split at commas, and where it ends; 0: it contains strings or comments."""
     depth, parts, since = 0, list[str](), start + 1
     for at in range(start, len(text)):
         sign = text[at]

@@ -1,7 +1,7 @@
 """Exact search: every answer is what reading all files now would give.
 
-The index proposes files. Whatever changed since it was written joins them. Each is read and matched, so that no hit is
-stale; if the index does not propose a file, no line of it can match.
+The index proposes files; those changed since it was written are added. Each is read and matched, so no hit is stale; if
+the index does not propose a file, no line of it can match.
 """
 
 import time
@@ -33,28 +33,28 @@ MANY_FILES = 200
 """More candidates are scanned by ripgrep first: to start it takes as long as to read this many."""
 
 FIRST_FILES = 64
-"""So many are read here before ripgrep is asked: a page is often full by then."""
+"""Files read here before asking ripgrep: a page is often full by then."""
 
 FIRST_BATCH, LARGEST_BATCH = 1_000, 16_000
-"""Files given to ripgrep at once, four times as many each time: a page may be full before all are searched."""
+"""Files given to ripgrep at first, then four times as many each time: a page may be full before all are searched."""
 
 UNCOUNTED = "binary files that are not indexed yet are not counted"
-"""Said where ripgrep has passed over files of which nothing else is known."""
+"""Said if ripgrep skipped files of which nothing else is known."""
 
 COUNT_ON_FILES = 200
 """When a page is full, this many more files are still counted for an exact total (about 5 ms)."""
 
 SHOWING_SECONDS = 0.2
-"""What was found when the deadline came may take so much longer to be ranked and shown."""
+"""Extra seconds after the deadline for ranking and showing what was found."""
 
 BACKTRACKING_SECONDS = 10.0
-"""What a question without a deadline may take with the backtracking engine."""
+"""Seconds for a question without a deadline with the backtracking engine."""
 
 COUNT_ON_HITS = 20_000
 """When a page is full, this many more hits are still counted for an exact total (less than 0.2 s)."""
 
 HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD, SPAN_OVERHEAD = 120, 3, 40, 72
-"""Characters of JSON around a hit's texts, a line of context, the name of a file, and those of a span."""
+"""Overhead in characters of JSON for a hit, a line of context, a file's name, and a span."""
 
 MOST_SPANS = 1_000
 """Spans of a hit that are told."""
@@ -94,7 +94,7 @@ class Question:
     position: Position | None = None
     count_on: int = COUNT_ON_FILES
     spans: PositionEncoding | None = None
-    """Wants all spans of a hit, with columns that count so; None: the first one's column."""
+    """Requests all spans of a hit, with columns in this unit; None: only the column of the first."""
 
 
 @dataclass(slots=True)
@@ -108,11 +108,11 @@ class Answer(SearchStats):
     """Whether no gram narrowed the candidates."""
     candidates: int = 0
     ranks: list[tuple[object, ...]] = field(default_factory=list)
-    """By relevance, what each hit is ordered by among those of other projects."""
+    """By relevance: each hit's sort key among those of other projects."""
 
 
 class Search:
-    """One question being answered, by path; runs in a thread."""
+    """One question being answered in path order; runs in a thread."""
 
     def __init__(self, snapshot: Snapshot, question: Question) -> None:
         self.snapshot = snapshot
@@ -121,7 +121,7 @@ class Search:
         self.is_linear = question.engine == "linear"
         self.matcher: Matcher | Backtracker
         self.is_counting = False
-        """Whether the page is full: hits of further files are counted, not made."""
+        """Whether the page is full: hits of further files are only counted."""
         self.counted = 0
         self.matching = 0
         """Files with a hit so far, of those that were read here."""
@@ -164,13 +164,13 @@ class Search:
 
     @LazyAttribute
     def places(self) -> Places:
-        """Return the places in the table of the files that the index proposes; of all texts where it cannot tell."""
+        """Return the table rows of the files that the index proposes; of all texts if it cannot tell."""
         self.answer.scanned, places = find_candidates(self.snapshot, self.question)
         self.answer.candidates = len(places) + len(self.snapshot.pending)
         return places
 
     def files(self) -> Iterator[bytes]:
-        """Return the files that may match and are asked about, in the order of the answer, from its position on."""
+        """Return the requested files that may match, in the order of the answer, from its position on."""
         snapshot, keep, position = self.snapshot, self.question.keep, self.question.position
         paths: Iterator[bytes] = map(snapshot.table.paths.__getitem__, self.places.tolist())
         if snapshot.pending:
@@ -181,7 +181,7 @@ class Search:
         return paths if keep is None else filter(keep, paths)
 
     def files_to_read(self) -> Iterator[tuple[bytes, int]]:
-        """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""
+        """Yield the files to read, with the number of their matching lines if ripgrep counted them (else 0)."""
         snapshot, answer, paths = self.snapshot, self.answer, self.files()
         if snapshot.counts is not None:
             while batch := list(islice(paths, FIRST_BATCH)):
@@ -222,7 +222,7 @@ class Search:
         yield from ((path, 0) for path in paths)
 
     def read(self, path: bytes) -> Document | None:
-        """Return a file's text, and count the file; None: it has none, or is gone."""
+        """Return a file's text, and count the file; None: it has no text, or is gone."""
         document = self.snapshot.read(path)
         if document is None:
             return None
@@ -295,7 +295,7 @@ class Search:
                 if "before" in hit or "after" in hit:
                     context = (*hit.get("before", ()), *hit.get("after", ()))
                     room -= sum(len(line) + LINE_OVERHEAD for line in context)
-                # The first hit is shown however long its line is: a page without any would never end.
+                # The first hit is shown however long its line is: an empty page would never end.
                 is_full = len(results) == limit or (room < 0 and bool(results))
                 if is_full:
                     break
@@ -309,7 +309,7 @@ class Search:
             answer.next = None
             answer.total = question.position.total if question.position else len(answer.results)
             return
-        # The total is the first page's, so that all pages tell the same.
+        # The total is that of the first page, so that all pages agree.
         if question.position:
             answer.total = question.position.total
         elif answer.candidates - answer.files_read <= question.count_on:
@@ -330,7 +330,7 @@ class Search:
         return Columns(Lines(document.data), "utf-8" if document.encoding == "latin-1" else wanted)
 
     def _collect_files(self) -> None:
-        """Take files, or files and how many lines match in each; go on to the end for the total of all lines."""
+        """Collect files, or files with their number of matching lines; continue to the end for the total of lines."""
         question, answer, position = self.question, self.answer, self.question.position
         files = lines = 0
         room = question.max_chars
@@ -364,13 +364,13 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
     """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
     if question.order != "relevance" or question.output != "lines":
         return Search(snapshot, question).run()
-    # Not imported above: who ranks parses files, and its modules are a third of a lookup worker's start.
+    # Not imported above: ranking parses files, and its modules are a third of a lookup worker's start.
     answer: Answer = import_module("flashgrep.search.relevance").search_by_relevance(snapshot, question)
     return answer
 
 
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
-    """Return whether all files have to be scanned, and the places in the table of those that may match."""
+    """Return whether all files have to be scanned, and the table rows of those that may match."""
     is_narrow = question.use_index and question.engine == "linear"
     reader, pattern = snapshot.reader, question.pattern
     text_ids = reader.candidates(pattern.grams() if is_narrow else ANYTHING) if reader else None

@@ -1,4 +1,4 @@
-"""What a module gives under a name, followed through imports, re-exports, stars and aliases to what defines it."""
+"""Exports: a name of a module followed through imports, re-exports, stars and aliases to its definition."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ _MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enum
 _ABOVE: Final = 300
 """Bytes before a function in which its decorators stand."""
 _MOST_DEPTH: Final = 60
-"""Steps from a name to what it stands for: longer chains are circles."""
+"""Most steps from a name to its definition: longer chains are cycles."""
 _MOST_STEPS: Final = 3_000
-"""Steps for one use of a name, all branches together (about 50 ms)."""
+"""Most steps for one use of a name, all branches together (about 50 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Value:
     is_variable: bool = False
     """Whether it is what a local variable holds, which is a name of its own."""
     results: "Values" = ()
-    """What it gives when it is called, where that is all that is known."""
+    """Its result when called, if that is all that is known."""
     elements: "Values" = ()
     """What a collection has in it; that is itself outside."""
 
@@ -48,7 +48,7 @@ class Value:
 
 
 Values = tuple[Value, ...]
-"""What an expression may evaluate to; empty: it cannot be told."""
+"""The possible values of an expression; empty: unknown."""
 OUTSIDE: Final = Value()
 """Something that this project does not define."""
 
@@ -87,7 +87,7 @@ class Exports(ABC):
         return self._imports[path]
 
     def top_level(self, path: bytes, name: str) -> list[Definition]:
-        """Return what a file defines under a name outside of everything; of overloads only those with a body.
+        """Return a file's top-level definitions of a name; of overloads only those with a body.
 
         ``const { name } = require(…)`` brings a name in, though it is there like a definition.
         """
@@ -148,7 +148,7 @@ class Exports(ABC):
             if found or target is not None:
                 return found
         if target is None:
-            # A relative module that is not there cannot be told; any other is a library.
+            # A missing relative module is unknown; any other is a library.
             return () if one.module.startswith(".") else (OUTSIDE,)
         exports = self.imports_of(target).exports if language in ECMA else {}
         whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
@@ -165,7 +165,7 @@ class Exports(ABC):
             alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
             return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
         symbols = self.open_file(module)
-        # The text alone rules most modules out; reading its exports takes longer.
+        # The text alone rules out most modules; reading exports takes longer.
         if symbols is not None and not may_export(symbols, name):
             return ()
         imports = self.imports_of(module)
@@ -183,7 +183,7 @@ class Exports(ABC):
         return found
 
     def find_in_module(self, path: bytes, name: str) -> Values:
-        """Return what a name stands for at a file's top level: defined there, or imported."""
+        """Return what a name means at a file's top level: defined there, or imported."""
         if own := self.top_level(path, name):
             return tuple(Value(one) for one in own)
         imports = self.imports_of(path)
@@ -206,15 +206,15 @@ class Exports(ABC):
         return symbols.language if symbols is not None else ""
 
     def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
-        """Return what is known, or find it; what leads in a circle is not known.
+        """Return a cached result, or compute it; cycles give an unknown result.
 
-        What was found while something around it was still open may lack what that finds, so it is not kept.
+        A result computed while an enclosing computation was unfinished may lack its results, so it is not cached.
         """
         if key in self._known:
             return self._known[key]
         depth = len(self._open)
         if key in self._open or depth >= _MOST_DEPTH or self._steps >= _MOST_STEPS:
-            # What is being found just now is met again: all that was begun since then rests on a guess.
+            # A cycle: everything started since then is based on a guess.
             self._cut = min(self._cut, self._open.get(key, 0))
             return None
         self._open[key] = depth
@@ -223,7 +223,7 @@ class Exports(ABC):
             found = find()
         finally:
             del self._open[key]
-        # Nothing around it was met again, so the result does not depend on who asked.
+        # No cycle through an enclosing computation, so the result does not depend on the caller.
         if self._cut >= depth:
             self._known[key] = found
             self._cut = _MOST_DEPTH
@@ -255,7 +255,7 @@ def find_overloads(definition: Definition) -> list[Definition]:
 
 
 def without_overloads(found: list[Definition]) -> list[Definition]:
-    """Return definitions of one name in one scope without those that only say how another may be called."""
+    """Return definitions of one name in one scope without overload signatures."""
     whole = [
         one
         for one in found

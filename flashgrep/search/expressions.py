@@ -1,4 +1,4 @@
-"""What expressions and written types evaluate to, node by node of a syntax tree; one table for three grammars."""
+"""Evaluation of expressions and written types, node by node of a syntax tree; one table for three grammars."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ MEMBER_OF: Final = {
     "selector_expression": ("operand", "field"),
     "qualified_type": ("package", "name"),
 }
-"""Nodes that take a member of something: their fields for what, and which."""
+"""Member access nodes: their fields for the object and the member."""
 _NAMES: Final = (
     "identifier", "type_identifier", "property_identifier", "shorthand_property_identifier", "package_identifier",
     "field_identifier",
@@ -41,7 +41,7 @@ _LITERALS: Final = (
 )  # fmt: skip
 _COMPARING: Final = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"})
 _TYPED_BY_ARGUMENT: Final = {"python": ("cast", "typing.cast", "t.cast"), "go": ("new", "make")}
-"""Functions whose first argument is the type of what they give."""
+"""Functions whose first argument is the type of their result."""
 _COLLECTIONS: Final = (
     "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
 )  # fmt: skip
@@ -61,7 +61,7 @@ class Expressions(Exports):
 
     @abstractmethod
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a bare name at a place stands for; None where nothing that is known binds it."""
+        """Return what a bare name at a place means; None if no known binding exists."""
 
     @abstractmethod
     def members(self, values: Values, name: str) -> Values:
@@ -73,20 +73,20 @@ class Expressions(Exports):
 
     @abstractmethod
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
-        """Return the types that a type builds upon, and whether all of them are in the project."""
+        """Return the bases of a type, and whether all of them are in the project."""
 
     @abstractmethod
     def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
-        """Return what a generic type that is defined as another stands for, with its arguments."""
+        """Return what a generic alias means with its arguments."""
 
     # Expressions
 
     def infer(self, file: FileScopes, node: Node | None) -> Values:
-        """Return what an expression evaluates to; empty where that cannot be told."""
+        """Return the values of an expression; empty if unknown."""
         how = _INFERRED.get(node.type) if node is not None else None
         if node is None or how is None:
             return ()
-        # By the node: an expression is met again from each use of what it is assigned to.
+        # Cached by node: an expression is evaluated for each use of the variable it is assigned to.
         return self.remember(("infer", file.path, node.id), lambda: how(self, file, node)) or ()
 
     def infer_name(self, file: FileScopes, node: Node) -> Values:
@@ -127,14 +127,14 @@ class Expressions(Exports):
         return tuple(Value(base, is_instance=True) for base in self.bases(own)[0]) or (OUTSIDE,)
 
     def infer_cast(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what has its type written alongside it: a cast, a composite literal."""
+        """Evaluate an expression with an explicit type: a cast, a composite literal."""
         written = node.child_by_field_name("type") or nth(node, -1)
         if written is None or file.text(node).endswith("as const"):
             return self.infer(file, nth(node, 0))
         return self.type_of(file, written)
 
     def infer_either(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what is one of several; what compares two is neither."""
+        """Evaluate an expression with alternatives; comparisons have none."""
         if operator_of(file, node) in _COMPARING:
             return (OUTSIDE,)
         return distinct(value for part in parts_of(node) for value in self.infer(file, part))
@@ -157,7 +157,7 @@ class Expressions(Exports):
         return self.infer(file, node.child_by_field_name("operand") or nth(node, 0))
 
     def infer_unary(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate an operator before an expression: in Go what a channel gives, what is pointed to or at."""
+        """Evaluate a unary operator: in Go a channel receive, a dereference or an address."""
         operator = operator_of(file, node)
         values = self.infer(file, node.child_by_field_name("operand"))
         if operator == "<-":
@@ -177,7 +177,7 @@ class Expressions(Exports):
         return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
 
     def infer_function(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate a function without a name: what it gives is all that is known of it."""
+        """Evaluate an anonymous function: only its result is known."""
         given = self._result_of(file, node, 0, -1)
         return (Value(results=given),) if given else ()
 
@@ -188,7 +188,7 @@ class Expressions(Exports):
     # Calls
 
     def call(self, values: Values, position: int) -> Values:
-        """Return what calling something gives; of several results (Go) the one at a position."""
+        """Return the result of calling something; of several results (Go) the one at a position."""
         found: list[Value] = []
         for one in values:
             definition = one.definition
@@ -203,7 +203,7 @@ class Expressions(Exports):
         return distinct(found)
 
     def _call_instance(self, definition: Definition) -> Values:
-        """Return what an object gives that is called: of an interface with a call signature, with ``__call__``."""
+        """Return the result of calling an object with a call signature or ``__call__``."""
         if definition.language == "python":
             return self.call(self.members((Value(definition, is_instance=True),), "__call__"), 0)
         file, node = self.node_of(definition)
@@ -219,7 +219,7 @@ class Expressions(Exports):
         return file, word.parent if word is not None else None
 
     def find_result(self, function: Definition, position: int) -> Values:
-        """Return what a function gives: as it is annotated, else as its return statements say."""
+        """Return a function's result: as annotated, else from its return statements."""
         found = self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
         if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
             return tuple(inner for one in found for inner in one.elements)  # what ``with`` gives
@@ -360,12 +360,12 @@ class Expressions(Exports):
 
 
 def parts_of(node: Node) -> list[Node]:
-    """Return the parts of a node; comments, which may stand anywhere, are none."""
+    """Return the children of a node without comments, which may be anywhere."""
     return [part for part in node.named_children if not part.is_extra]
 
 
 def operator_of(file: FileScopes, node: Node) -> str:
-    """Return an expression's operator; empty where it has none."""
+    """Return an expression's operator, or empty."""
     operator = node.child_by_field_name("operator")
     return file.text(operator) if operator is not None else ""
 

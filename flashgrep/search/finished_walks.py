@@ -1,7 +1,7 @@
-"""Walks of research that were finished recently, for the next page of their answers.
+"""Recently finished walks of research, for the next pages of their answers.
 
-A page is of the kept walk only if that would be the same now: no file came, went or was marked as changed, and each
-file that was read has the size, times and number it had. Otherwise the walk is made again.
+A kept walk is used only if it would be the same now: no file was added, removed or marked as changed, and each file
+read has the same size, times and inode. Otherwise the walk is repeated.
 """
 
 import weakref
@@ -19,13 +19,13 @@ from flashgrep.search.symbol_source import Kept, SnapshotSource
 
 _MOST_BYTES: Final = 16 << 20
 _LARGEST: Final = 8 << 20
-"""Bytes of one walk: a larger one is made again for each page."""
+"""Most bytes of a walk: a larger one is repeated for each page."""
 _TEXT_FACTOR: Final = 3
 """A text with its unpacked symbols, in texts."""
 _EACH: Final = 500
 """Bytes of a symbol or an edge that was found, and of what is known of a file that was read."""
 _MOST_PENDING: Final = 1_000
-"""Changed files up to which two states of a project are compared."""
+"""Most changed files for which two states of a project are compared."""
 
 
 @dataclass(slots=True)
@@ -91,6 +91,6 @@ def keep_walk(question: Hashable, research: Research, reading: Reading) -> None:
 
 
 def find_walk(question: Hashable, snapshot: Snapshot) -> Research | None:
-    """Return the kept walk of a question, if it would be the same now; not to be changed."""
+    """Return the kept walk of a question if it would be the same now; do not modify it."""
     found = _walks.find((snapshot.root.path, question))
     return found[0] if found is not None and found[1].is_current(snapshot) else None

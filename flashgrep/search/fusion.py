@@ -1,9 +1,9 @@
 """One order from two kinds of evidence: BM25 and similarity, mixed, then weighed by what the code is.
 
-Pure: candidates in, order out. The mix divides each side by its maximum, which beat reciprocal ranks where questions
-are documentation and tied with them on questions of people; the weighing follows ``Rules``, every constant of which is
-in one table with its reason. ``Cover`` tells how much of a question a name or a path says, by the stems and the
-beginnings of words: people ask for ``encoding`` and ``asynchronous`` where code is named ``encoder`` and ``async``.
+Pure: candidates in, order out. The mix divides each side by its maximum, which beat reciprocal rank fusion on
+documentation questions and tied with it on questions by people; the weights follow ``Rules``, one table of all
+constants with their reasons. ``Cover`` measures how much of a question a name or a path covers, by stems and prefixes
+of words: people ask for ``encoding`` and ``asynchronous`` when the code says ``encoder`` and ``async``.
 """
 
 import re
@@ -49,11 +49,11 @@ STOP_WORDS: Final = frozenset(
 """Words of questions that say nothing about code."""
 
 COHERENT: Final = 3
-"""Further chunks of a file that speak for it: with all of them, long files would always win."""
+"""Further chunks of a file that count for it: with all of them, long files would always win."""
 BEGINNING: Final = 0.8
-"""What a word counts for that is only the beginning of another, as ``config`` of ``configuration``."""
+"""Weight of a word that is only a prefix of another, such as ``config`` of ``configuration``."""
 _SHORTEST: Final = 4
-"""Letters that two words must share to be one; an abbreviation of three (``env``) begins the word of the question."""
+"""Letters that two words must share to match; a three-letter abbreviation (``env``) may begin the question's word."""
 _LEAST_STEM: Final = 3
 
 _MOST_KEPT: Final = 256
@@ -75,22 +75,22 @@ class Rules:
     """
 
     candidates: int = 300
-    """Chunks taken from each side; the answer is nearly always among 100, the rest tells how good a file is."""
+    """Chunks taken from each side; the answer is nearly always among 100, the rest shows how good a file is."""
 
     form: float = 0.5
-    """What another form of a word of the question counts (``hide`` for ``hiding``), in chunks without the word."""
+    """Weight of another form of a question's word (``hide`` for ``hiding``), in chunks without the word."""
 
     common_words: int = 1_000_000
     """Words are asked for from the rarest on, until this many chunks have one: about 10 ns for each."""
 
     common_forms: int = 20_000
-    """The same of forms, about 60 ns for each: a common one tells little."""
+    """The same for forms, about 60 ns for each: a common one says little."""
 
     semantic_weight: float = 0.7
     """Share of similarity in the mix with BM25, each divided by its maximum, for questions in words."""
 
     symbol_weight: float = 0.3
-    """The same for names of symbols, which the letter finds better than the meaning."""
+    """The same for names of symbols, which spelling finds better than meaning."""
 
     path_weight: float = 0.3
     """The same for paths."""
@@ -126,19 +126,19 @@ class Rules:
     """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
 
     header: float = 0.8
-    """Factor of headers of C and C++: the source alongside them says how."""
+    """Factor of C and C++ headers: the implementation is in the source next to them."""
 
     re_export: float = 0.9
-    """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``); many do more."""
+    """Factor of files that re-export (``__init__.py``, ``index.ts``, ``mod.rs``); many do more."""
 
     prose: float = 0.4
-    """Factor of documentation, unless it is asked for: it says in the question's own words what the code does."""
+    """Factor of documentation, unless asked for: it describes the code in the question's own words."""
 
     data: float = 0.5
-    """Factor of what is neither code nor prose, unless it is asked for: short texts look like anything."""
+    """Factor of what is neither code nor prose, unless asked for: short texts resemble anything."""
 
     def for_functions(self) -> "Rules":
-        """Return the rules where functions are shown: nearly each for itself, whatever else its file has.
+        """Return the rules for showing functions: each ranked nearly independently of its file.
 
         Ten functions of one file are one file: with 1.0 they have 85 % of the files asked for, with 0.97 88 %, and the
         function meant as often (747 questions). With 0.9 the function comes later.
@@ -160,7 +160,7 @@ class Cover:
         self._weights: dict[str, float] = {}
         for word, weight in words.items():
             stem = stem_of(word)
-            # Of two words with one stem the more common one tells how rare the stem is.
+            # Of two words with one stem, the more common one determines how rare the stem is.
             self._weights[stem] = min(weight, self._weights.get(stem, weight))
         self._total = sum(self._weights.values())
         self._beginning: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ class Cover:
                     continue
                 self._matches[word] = matches
             for asked, how in matches.items():
-                # Each word of the question counts once, however often a name says it.
+                # Each word of the question counts once, however often a name contains it.
                 best[asked] = max(how, best.get(asked, 0.0))
         return sum(self._weights[asked] * how for asked, how in best.items()) / self._total
 
@@ -236,7 +236,7 @@ def stem_of(word: str) -> str:
 
 @dataclass(slots=True)
 class Candidate:
-    """A chunk that may be an answer: what is known of it, and what becomes of it."""
+    """A candidate chunk: its properties and scores."""
 
     key: tuple[int, int]
     lexical: float
@@ -253,7 +253,7 @@ class Candidate:
 
 
 class AnalyzedQuery(NamedTuple):
-    """A question: its kind, its words with how telling each is, and the name it is if it is one."""
+    """A question: its kind, its words with their weights, and the name if it is one."""
 
     kind: Kind
     words: Mapping[str, float]
@@ -264,7 +264,7 @@ class AnalyzedQuery(NamedTuple):
 
 
 def classify_query(text: str) -> Kind:
-    """Return what a question looks like: a symbol's name, a path, or words."""
+    """Classify a question: a symbol's name, a path, or words."""
     stripped = text.strip()
     if _PATH.fullmatch(stripped):
         return "path"
@@ -302,7 +302,7 @@ def semantic_share(kind: Kind, rules: Rules) -> float:
 def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     """Score candidates by both sides, and return the share of similarity that was used.
 
-    Where one side says nothing at all, the other decides; but similarity never does when words alone were asked for.
+    If one side has nothing at all, the other decides; but never similarity if only words were requested.
     """
     most_lexical = max((one.lexical for one in candidates), default=0.0)
     most_similar = max((one.similarity for one in candidates), default=0.0)
@@ -313,19 +313,19 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
         weight = 1.0
     for one in candidates:
         lexical = one.lexical / most_lexical if most_lexical > 0 else 0.0
-        # Below zero is as far away as can be: it must not take anything from the other side.
+        # Negative similarity counts as zero: it must not reduce the other side's score.
         similar = max(0.0, one.similarity) / most_similar if most_similar > 0 else 0.0
         one.score = weight * similar + (1 - weight) * lexical
     return weight
 
 
 def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Rules) -> list[Candidate]:
-    """Return candidates in their final order, scores changed by what they are."""
+    """Return candidates in their final order, with scores adjusted by the rules."""
     cover = Cover(query.words)
     paths = {one.path for one in candidates}
     additions: dict[bytes, float] = {}
     for path in paths:
-        # Of a path's words its ending says nothing, and the file's own name says most.
+        # A path's ending says nothing, and the file's name says most.
         text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
         additions[path] = rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
     factors = {path: _weigh_nature(path, query, rules) for path in paths}
@@ -335,7 +335,7 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
             named += rules.defined
         one.score *= (1 + additions[one.path] + named) * factors[one.path]
 
-    # A file with more than one good chunk is likelier to be about the question.
+    # A file with several good chunks is more likely to be about the question.
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=_order):
         by_file[one.path].append(one)
@@ -348,7 +348,7 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
         for one in candidates:
             one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
 
-    # Ten answers are to show several files: each further chunk of one comes later, though it is no weaker.
+    # Ten answers should show several files: each further chunk of one comes later, though it is not weaker.
     seen: dict[bytes, int] = defaultdict(int)
     for one in sorted(candidates, key=_order):
         one.strength = one.score
@@ -362,7 +362,7 @@ def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
 
 
 def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
-    """Return the factor of a file for what its path says about it."""
+    """Return the factor of a file according to its path."""
     # Who types a path wants that file, whatever it is.
     if query.kind == "path":
         return 1.0
@@ -392,7 +392,7 @@ class _Nature(NamedTuple):
 @lru_cache(maxsize=1 << 13)  # 10 µs each; questions come back to the same files
 def _nature(path: bytes) -> _Nature:
     tier = tier_of(path)
-    if tier == SOURCE:  # among sources, what merely shows their use counts as tests do
+    if tier == SOURCE:  # among sources, examples count like tests
         tier = VENDORED if _VENDORED.search(path) else TEST if _EXAMPLE.search(path) else SOURCE
     return _Nature(
         tier,

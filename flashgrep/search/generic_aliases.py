@@ -1,4 +1,4 @@
-"""What generic types of TypeScript that are defined as others stand for, with their arguments.
+"""What generic type aliases of TypeScript mean with their arguments.
 
 ``type Item<T> = T extends (infer E)[] ? E : T`` is either branch, since nobody decides here what extends what: the
 union is told. An argument counts where the name of its parameter is the result itself, or a part of it is inferred.
@@ -27,7 +27,7 @@ class GenericAliases(Expressions):
     """Evaluates generic aliases in one state of a project."""
 
     def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
-        """Return what a generic type that is defined as another stands for, with its arguments."""
+        """Return what a generic alias means with its arguments."""
         definition = alias.definition
         if definition is None or definition.kind != "type" or definition.language not in ECMA:
             return ()

@@ -1,4 +1,4 @@
-"""What methods of Go take and give, as their text says: whether one is what an interface asks for."""
+"""Signatures of Go methods from their text: whether one implements what an interface requires."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition
 
 _NO_NAME: Final = frozenset({"chan", "func", "interface", "map", "struct"})
-"""Words that begin a type, so that what follows is not the type of a parameter of that name."""
+"""Words that begin a type, and so are not a parameter's name."""
 _NAMED: Final = re.compile(r"([^\W\d]\w*)\s+(\S.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -58,7 +58,7 @@ def is_method_asked_for(
 
 
 def read_signature(method: Definition) -> tuple[Types, Types] | None:
-    """Return the types of what a method takes and gives, without packages; None where the text is not plain."""
+    """Return a method's parameter and result types without packages; None if the text is not plain."""
     start = method.symbols.row(method.index)[NAME_END]
     text = _COMMENT.sub("", method.symbols.data[start : start + _MOST].decode("utf-8", "replace"))
     end = _find_end(text, 0) if text.startswith("(") else 0
@@ -99,7 +99,7 @@ def _read_types(text: str) -> Types:
     named = [_NAMED.fullmatch(one) for one in parts]
     if not any(one is not None and one[1] not in _NO_NAME for one in named):
         return tuple(map(_plain, parts))
-    # Either all of them have names or none has: a name alone has the type of what follows.
+    # Either all have names or none: a name without a type has the type of the next one.
     types, following = list[str](), ""
     for part, one in zip(reversed(parts), reversed(named), strict=True):
         following = following if one is None and _NAME.fullmatch(part) else part if one is None else one[2]

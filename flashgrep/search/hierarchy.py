@@ -1,4 +1,4 @@
-"""Who calls whom, and what a type builds upon, from a place of a file: one step up or down."""
+"""Callers, callees and bases of what is at a position of a file: one step up or down."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ MOST_CALLS: Final = 2_000
 
 @dataclass(slots=True)
 class Step:
-    """A definition one step away, and what leads there: places in bytes, in the file of whoever uses the other."""
+    """A definition one step away, and the uses that lead there: byte offsets in the file of the user."""
 
     place: Place
     user: FileSymbols
@@ -34,7 +34,7 @@ class Hierarchy(Navigation):
 
 
 def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
-    """Return the definitions that call what is at a place; a call outside of any counts for its file."""
+    """Return the definitions that call what is at a place; a call outside of definitions counts for its file."""
     asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
     found = ReferenceSearch(source, asked).run(named)
     steps: dict[tuple[bytes, int], Step] = {}
@@ -54,7 +54,7 @@ def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
 
 
 def find_called(source: SymbolSource, named: Named) -> Hierarchy:
-    """Return the definitions that the one at a place calls, each as sure as it is that it is meant."""
+    """Return the definitions that the one at a place calls, each with its confidence."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
     marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
@@ -64,7 +64,7 @@ def find_called(source: SymbolSource, named: Named) -> Hierarchy:
 
 
 def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
-    """Return the types that the one at a place names as those it builds upon."""
+    """Return the types that the one at a place names as its bases."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
     uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
@@ -73,7 +73,7 @@ def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
 
 
 def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> list[Step]:
-    """Return the definitions that names stand for, each once; those that none is sure of are counted."""
+    """Return the definitions that names mean, each once; uncertain names are counted."""
     steps: dict[tuple[bytes, int], Step] = {}
     for use in uses:
         checkpoint()

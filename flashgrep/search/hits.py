@@ -1,4 +1,4 @@
-"""A match in a file's bytes, made into what a caller reads: lines, columns, context, a window of a very long line."""
+"""Converts a match in a file's bytes for a caller: lines, columns, context, a window of a very long line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 
 LONG_LINE = 1_000
-"""Bytes; of a longer line only the surroundings of the match are shown."""
+"""Bytes; of a longer line only the part around the match is shown."""
 
 WINDOW = 200
 """Bytes shown on either side of a match in a long line."""

@@ -1,4 +1,4 @@
-"""What a definition says of itself: its signature, and its documentation as it is written."""
+"""A definition's signature and its documentation, as written."""
 
 import inspect
 import re
@@ -45,7 +45,7 @@ def describe(place: Place) -> Described:
 
 
 def read_documentation(symbols: FileSymbols, index: int) -> str:
-    """Return a definition's documentation, without the signs of comments: Python's string, elsewhere what is above."""
+    """Return a definition's documentation without comment markers: Python's docstring, elsewhere the comment above."""
     data, row = symbols.data, symbols.row(index)
     if symbols.language == "python":
         head = row[NAME] + find_body(data[row[NAME] : row[END]], 0)

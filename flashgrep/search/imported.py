@@ -1,4 +1,4 @@
-"""What others say of the names in a file, for one lookup: a compiler knows, where flashgrep works it out.
+"""Other sources of what names in a file mean, for one lookup: compilers know what flashgrep has to infer.
 
 ``Imported`` answers from indexes that the user has imported, ``served.Served`` from language servers.
 """
@@ -34,7 +34,7 @@ class OtherSources(Protocol):
 
     @property
     def problem(self) -> str:
-        """Return why one of them has not answered, where a reader of the answer should know."""
+        """Return why one of them did not answer, if a reader of the answer should know."""
 
     def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> "Meaning | None":
         """Return what the name at some bytes of a file stands for, with the files that use it if ``uses``; or None."""
@@ -67,7 +67,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class FirstToKnow:
-    """Several sources, of whom the first that knows a name answers."""
+    """Several sources; the first that knows a name answers."""
 
     sources: tuple[OtherSources, ...]
 
@@ -83,7 +83,7 @@ class FirstToKnow:
 
 
 class Imported:
-    """Answers from what was imported, about texts that are still as they were then."""
+    """Answers from imported indexes, about texts that have not changed since."""
 
     how = HOW
     problem = ""

@@ -1,4 +1,4 @@
-"""Who imports a file: modules as they are written, followed to the files that they lead to."""
+"""Importers of a file: written module names, followed to the files they lead to."""
 
 import re
 from collections.abc import Iterable, Iterator

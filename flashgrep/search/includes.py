@@ -14,10 +14,10 @@ from flashgrep.search.symbol_source import Kept, SymbolSource
 MOST_INCLUDED: Final = 100
 """Files looked through from one that includes them."""
 MOST_READ: Final = 300
-"""Files looked through for a whole question, which may ask for hundreds that include others."""
+"""Most files examined for a question, which may ask for hundreds that include others."""
 _INCLUDE: Final = re.compile(rb"#\s*(?:include|include_next|import)\s*[<\"]([^>\"\n]+)[>\"]")
 _FOLDERS: Final = (b"", b"include", b"src", b"inc")
-"""Where compilers are told to look for headers, below a folder around the file. Nobody reads how they are called."""
+"""Usual include folders, below a folder around the file: compiler options are not read."""
 _MOST_FOUND: Final = 20_000
 """Includes kept for a project with the files that they mean, some 5 MB."""
 _written = Kept[tuple[bytes, ...]](4_000)
@@ -26,7 +26,7 @@ _UNKNOWN: Final = b"\0"
 
 
 class Includes:
-    """Follows includes in one state of a project; asks for no file twice."""
+    """Follows includes in one state of a project; looks up no file twice."""
 
     def __init__(self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class Includes:
         self._reached: dict[tuple[bytes, AbstractSet[bytes]], AbstractSet[bytes]] = {}
 
     def reach(self, path: bytes, wanted: AbstractSet[bytes]) -> AbstractSet[bytes]:
-        """Return which of several files a file includes, those alone that are the fewest steps away."""
+        """Return which of several files a file includes, only those the fewest steps away."""
         if (path, wanted) in self._reached:
             return self._reached[path, wanted]
         seen, level = {path}, [path]
@@ -52,7 +52,7 @@ class Includes:
         return found
 
     def near(self, path: bytes) -> tuple[bytes, ...]:
-        """Return the files of the project that a file includes itself."""
+        """Return the files of the project that a file includes directly."""
         if path not in self._near:
             folder, version = posixpath.dirname(path), self._source.version(path)
             read = partial(self._read_written, path)
@@ -68,7 +68,7 @@ class Includes:
         return tuple(one[1] for one in found if one is not None)
 
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
-        """Return the file that an include in a folder means: alongside it, else below the nearest folder around."""
+        """Return the file that an include in a folder means: in that folder, else below the nearest enclosing one."""
         found: bytes | None = _UNKNOWN
         asked = []
         while found == _UNKNOWN:

@@ -1,4 +1,4 @@
-"""What a name at a place stands for: a definition, by scopes, imports and the types of what it is used on.
+"""What a name at a place means: its definition by scopes, imports and the types of receivers.
 
 Python, JavaScript, TypeScript and Go. Names lead through scopes, imports, re-exports and aliases to definitions. What
 an expression evaluates to is told by annotations, constructors, what is returned, fields and bases, as a compiler's
@@ -41,7 +41,7 @@ _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 _WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
 _PARTS_PAY: Final = 2
-"""A file is parsed as a whole once parts of it would come to more than one byte in this many."""
+"""A file is parsed as a whole once its parts would exceed this fraction of it."""
 
 
 class Names(Callbacks):
@@ -107,7 +107,7 @@ class Names(Callbacks):
     # Names
 
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a bare name at a place stands for; None where nothing that is known binds it."""
+        """Return what a bare name at a place means; None if no known binding exists."""
         symbols = self.open_file(path)
         if symbols is None:
             return None
@@ -193,7 +193,7 @@ class Names(Callbacks):
         return (Value(own, is_instance=text == "self"),) if own is not None else ()
 
     def _find_fixture(self, file: FileScopes, binding: Binding) -> Values:
-        """Return what pytest passes for a parameter of its name: what the nearest fixture gives."""
+        """Return what pytest passes for a parameter: the result of the nearest fixture of that name."""
         symbols, word = self.open_file(file.path), file.node_at(binding.offset)
         index = symbols.enclosing(binding.offset) if symbols is not None else -1
         if symbols is None or word is None or index < 0 or symbols.language != "python":
@@ -245,7 +245,7 @@ class Names(Callbacks):
                 hash_sign = "#" * definition.symbols.data.startswith(b"#", offset - 1)  # a private name of JavaScript
                 offset -= len(hash_sign)
                 for binding in file.names_of(file.scope_at(offset)).get(hash_sign + definition.name, []):
-                    # Other assignments to the name count, too: the first is often ``None``.
+                    # Other assignments to the name also count: the first is often ``None``.
                     if binding.offset == offset or binding.kind == "name":
                         found += self._evaluate(file, binding)
         return distinct(found)
@@ -253,7 +253,7 @@ class Names(Callbacks):
     # Members
 
     def members(self, values: Values, name: str) -> Values:
-        """Return what a member of something is: of a module, a class, an object; empty where one cannot be told."""
+        """Return the member of a module, a class or an object; empty if unknown."""
         found: list[Value] = []
         for one in values:
             if one.definition is not None:
@@ -271,7 +271,7 @@ class Names(Callbacks):
         return distinct(found)
 
     def member(self, owner: Definition, name: str) -> Values:
-        """Return what a type has under a name, its bases asked after it."""
+        """Return a type's member of a name, searching its bases after it."""
         return self.remember(("member", owner.key, name), lambda: self._find_member(owner, name)) or ()
 
     def _find_member(self, owner: Definition, name: str) -> Values:
@@ -297,11 +297,11 @@ class Names(Callbacks):
             found = self.member(base, name)
             if any(one.definition is not None or one.literal for one in found):
                 return found
-            is_whole = is_whole and not found  # what a base builds upon outside may have it, if no other base has
+            is_whole = is_whole and not found  # an external base may have it, if no other base does
         return () if is_whole else (OUTSIDE,)
 
     def _decorate(self, function: Definition) -> Values:
-        """Return what a function of Python is once it is decorated, where a decorator makes something of ours of it."""
+        """Return what a decorated Python function becomes, if a decorator turns it into something in the project."""
         file = self.scopes_of(function.path) if function.language == "python" else None
         word = file.node_at(function.key[1]) if file is not None else None
         around = word.parent.parent if word is not None and word.parent is not None else None
@@ -343,7 +343,7 @@ class Names(Callbacks):
         return distinct(found)
 
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
-        """Return the types that a type builds upon, and whether all of them are in the project."""
+        """Return the bases of a type, and whether all of them are in the project."""
         found = self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
         return [one.definition for one in found if one.definition is not None], all(one.definition for one in found)
 
@@ -353,7 +353,7 @@ class Names(Callbacks):
         for offset in symbols.bases(owner.index):
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
-                # A base that cannot be told may have any member, which the caller has to know.
+                # An unknown base may have any member, which the caller has to know.
                 found += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
             file = self.scopes_around(owner.path, offset)
@@ -375,7 +375,7 @@ class Names(Callbacks):
         if member.language != "go" or not member.owner:
             return None
         symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
-        # Mostly it is in the same file; the name alone may have to be looked for.
+        # Usually it is in the same file; otherwise look for the name alone.
         for index in symbols.defining(member.owner):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
                 return Definition(member.path, symbols, index)
@@ -416,7 +416,7 @@ class Names(Callbacks):
     # Uses
 
     def resolve(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a use of a name means, variables as themselves; None: it cannot be told."""
+        """Return what a use of a name means, variables as themselves; None: unknown."""
         return self.remember(("use", path, offset), lambda: self._resolve(path, name, offset))
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
@@ -441,7 +441,7 @@ class Names(Callbacks):
         return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
 
     def _infer_receiver(self, path: bytes, symbols: FileSymbols, offset: int) -> Values | None:
-        """Return what a member is asked of, where the text alone tells; None: the tree has to be asked."""
+        """Return a member's receiver if the text alone shows it; None: the tree is needed."""
         if symbols.language == "python" and is_on_super(symbols, offset):
             own = find_own_class(symbols, offset)
             bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []

@@ -1,4 +1,4 @@
-"""What a name of C and C++ means beyond its file: by linkage, or by the headers that are included."""
+"""What a C or C++ name means beyond its file: by linkage, or by included headers."""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet

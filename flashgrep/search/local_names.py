@@ -1,7 +1,7 @@
-"""Whether a bare name is a parameter or a local variable, as the text tells, in languages whose scopes nobody reads.
+"""Whether a bare name is a parameter or a local variable, by the text, in languages whose scopes are not described.
 
-Such a name hides a member or a function of its name. What is read is the outermost function around the place, as far as
-to it: there is no syntax tree of most files that a question meets, and making one takes a hundred times as long.
+Such a name hides a member or a function of the same name. The outermost function is read up to the place: most files of
+a question have no syntax tree, and parsing takes a hundred times as long.
 """
 
 import re
@@ -12,7 +12,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, TYPE_KINDS
 
 _MOST_TEXT: Final = 50_000
-"""Bytes of a function that are looked through for what it declares."""
+"""Most bytes of a function searched for declarations."""
 _MOST_HEAD: Final = 1_500
 """Bytes after a function's name in which its parameters end."""
 _MOST_BEHIND: Final = 100
@@ -56,9 +56,9 @@ _DECLARED: Final = {
 }
 """What declares a name in a function's body."""
 _WITHOUT_BLOCKS: Final = frozenset({"lua", "ruby"})
-"""Languages whose blocks end with a word, which nobody counts here."""
+"""Languages whose blocks end with a word, which is not counted here."""
 _SEES_OUTER: Final = frozenset({"kotlin", "swift", "rust"})
-"""Languages in which a local's own value is told by what it hides."""
+"""Languages in which a local's initializer may still use what the local hides."""
 _OWN_VALUE: Final = re.compile(rb"\s*(?::[^=\n]{0,99})?=[^=\n;{}]{0,200}")
 _SIGNS: Final = re.compile(rb"[(){}\[\];,]")
 _OPEN: Final = frozenset({b"(", b"[", b"{"})
@@ -71,9 +71,9 @@ _STATEMENT: Final = re.compile(
 )
 _BRANCHES: Final = re.compile(rb"\b(?:when|switch|match)\s{0,9}(?:\([^{}]{0,150})?(?:\{[^{}]{0,150})?\Z")
 _WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
-"""Languages in which what is around a name tells a type from a value."""
+"""Languages in which the context of a name distinguishes types from values."""
 _WITH_CALLS_APART: Final = frozenset({"java", "php"})
-"""Languages in which a field and a method of one name are two things, told by what follows."""
+"""Languages in which a field and a method may share a name, distinguished by what follows."""
 _NEW: Final = re.compile(rb"\bnew\Z")
 _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
@@ -86,7 +86,7 @@ _LABELS: Final = {
     **dict.fromkeys(("swift", "csharp", "dart", "ruby"), b":"),
     **dict.fromkeys(("kotlin", "scala"), b"="),
 }
-"""What follows the name of a parameter where a call says which one it gives."""
+"""What follows a parameter's name in a call with named arguments."""
 _PARAMETER: Final = rb"(?:^|[,*&\s])%s\s*(?:[:=,?]|$)"
 _TYPED_PARAMETER: Final = rb"[\w>\]*&?][\s*&]*(?<!\w)%s\s*(?:[=,\[]|$)"
 _PARAMETERS: Final = {
@@ -103,7 +103,7 @@ _CALLED_ALONE: Final = frozenset({
 
 
 def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool) -> bool:
-    """Whether a bare name at a place is local there; ``is_callable``: whether what is looked for could be called."""
+    """Whether a bare name at a place is local there; ``is_callable``: whether the target could be called."""
     if symbols.language not in _DECLARED:
         return False
     data, wanted = symbols.data, name.encode()
@@ -116,7 +116,7 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     start = symbols.row(around)[START] if around >= 0 else offset
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
-    # The library keeps what it compiled: one name is looked for in many files.
+    # The library caches compiled patterns: one name is looked for in many files.
     for pattern in _DECLARED[symbols.language]:
         for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
             if found.start() > offset - start:
@@ -162,7 +162,7 @@ def _reaches(symbols: FileSymbols, pattern: bytes, found: re.Match[bytes], start
 
 
 def _find_signs(symbols: FileSymbols, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield brackets, semicolons and commas that are in no text and no comment, with their places."""
+    """Yield brackets, semicolons and commas outside of strings and comments, with their positions."""
     skips = symbols.parsed.skips
     for sign in _SIGNS.finditer(symbols.data, start, end):
         before = int(skips[:, 0].searchsorted(sign.start(), side="right")) - 1
@@ -171,7 +171,7 @@ def _find_signs(symbols: FileSymbols, start: int, end: int) -> Iterator[tuple[in
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
-    """Whether what is around a name tells that no definition of a kind can be meant."""
+    """Whether the context of a name shows that no definition of a kind can be meant."""
     if symbols.language == "elixir" and kind in CALLABLE_KINDS:
         # An attribute's name, or that of the function that a specification is about.
         return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
@@ -194,7 +194,7 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
 
 
 def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
-    """Whether a name only says which parameter of a call a value is for."""
+    """Whether a name is only the name of a call's argument."""
     sign = _LABELS.get(symbols.language)
     data, end = symbols.data, offset + len(name.encode())
     if sign is None or not data[end : end + 20].lstrip().startswith(sign):

@@ -1,4 +1,4 @@
-"""A process that answers lookups for the daemon: it is given the table of files, and told what changed since.
+"""A process that answers lookups for the daemon, which sends it the table of files and later changes.
 
 Messages are pickles with a length before them, on one socket that is our stdin; both ends are ours and of one version.
 ``Load`` and ``Ask`` have one reply each. An empty reply says that it failed: the daemon then runs the lookup itself
@@ -34,7 +34,7 @@ from flashgrep.search.snapshot import Snapshot
 
 LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
-"""Loaded at once, the longest loaded gives way; 78,000 files take 13 MB. The daemon counts along."""
+"""Most loaded projects; the oldest is dropped; 78,000 files take 13 MB. The daemon counts along."""
 EMPTY = LENGTH.pack(0)
 MOST_BYTES = 256 << 20
 """The longest message: an answer of 10,000 hits, or a table of 78,000 files, is some megabytes."""
@@ -127,7 +127,7 @@ def make_table(request: Load) -> FileTable:
 
 
 def _by_fields(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Pickle a frozen dataclass in a fifth of the time that its own way takes."""
+    """Pickle a frozen dataclass in a fifth of the default time."""
     kind = type(value)
     return _from_fields, (kind, *[getattr(value, name) for name in kind.__slots__])
 
@@ -191,12 +191,12 @@ def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None
 
 
 def main() -> None:
-    """Serve the process that started us, if it is of our version."""
+    """Serve the process that started us if it has our version."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the daemon, which ends us
     if sys.argv[1:2] == [__version__]:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(20_000)  # what a lookup makes has no circles: 5 % of its time went into looking for some
+        gc.set_threshold(20_000)  # lookups create no cycles: 5 % of the time went into looking for some
         if sys.argv[2:]:
             fork_workers([int(number) for number in sys.argv[2:]])
         else:
@@ -220,7 +220,7 @@ def fork_workers(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         try:
             pid = os.fork()
-        except OSError:  # there are no more processes to be had: the daemon does with those that there are
+        except OSError:  # no more processes available: the daemon makes do with those started
             break
         if not pid:
             try:
@@ -235,7 +235,7 @@ def fork_workers(descriptors: list[int]) -> None:
         os.close(descriptor)
     with suppress(OSError):  # our parent has ended, and then they do
         os.write(0, b" ".join(b"%d" % pid for pid in forked))
-        # Until it has opened descriptors of them, an id must not become another process's.
+        # Until it has opened descriptors for them, an id must not be reused by another process.
         os.read(0, 1)
     for pid in forked:
         os.waitpid(pid, 0)

@@ -1,4 +1,4 @@
-"""Search by meaning: chunks found by their words and by their vectors, in one order, read from disk as they are now."""
+"""Search by meaning: chunks found by words and vectors, merged into one order, read from disk as they are now."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -62,13 +62,13 @@ class MeaningQuestion:
     text: str
     limit: int
     semantic_weight: float | None = None
-    """Share of similarity in the mix_scores, 0 to 1; None: by what the question looks like."""
+    """Share of similarity in the mix, 0 to 1; None: depends on the question."""
     keep: PathFilter | None = None
     """Which paths count."""
     wanted: Callable[[FoundChunk], bool] | None = None
     """Which chunks count."""
     passages: bool = False
-    """Whether the functions around the chunks are wanted with them; a function is an answer once then."""
+    """Whether to return the functions around the chunks; each function is then returned once."""
     threshold: float = 0.0
     """Minimum score of an answer."""
     rules: Rules = RULES
@@ -86,12 +86,12 @@ class MeaningAnswer:
     ranked_by: str = "words"
     """``words and meaning`` once there are vectors."""
     problem: str = ""
-    """Why there are none, where the embedder does not answer."""
+    """Why there are no vectors, if the embedder does not answer."""
     embedding_ms: float = 0.0
     unseen: int = 0
-    """Files not stored yet that were too many to be looked at for this answer."""
+    """Files not stored yet that were too many to examine for this answer."""
     damaged: bool = False
-    """Whether there should be vectors, and none of them can be read."""
+    """Whether there should be vectors, but none can be read."""
 
 
 class _Changed(NamedTuple):
@@ -122,7 +122,7 @@ class MeaningSearch:
         self._share = 0.0
         """Share of similarity in the scores."""
         self._unready = np.zeros(0, np.int64)
-        """Texts that cannot be found in the index in every way yet: their files are read instead."""
+        """Texts that the index cannot find by words and vectors yet: their files are read instead."""
         self._changed: list[_Changed] = []
         self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._read: dict[bytes, bytes | None] = {}
@@ -207,7 +207,7 @@ class MeaningSearch:
         return there[~np.isin(there, self._unready)] if len(self._unready) else there
 
     def _give_up_vectors(self, known: Known, problem: str, *, damaged: bool = False) -> None:
-        """Have this answer, and those of the next seconds, made by words alone."""
+        """Answer this question, and those of the next seconds, by words only."""
         self._vector = None
         answer = self._answer
         answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
@@ -230,7 +230,7 @@ class MeaningSearch:
             stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
             paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
             texts = [text_id for text_id in texts if text_id not in likely]
-        # Pending files come before texts that merely wait: somebody works on them now.
+        # Pending files come before texts that merely wait: somebody is working on them.
         paths = paths[:MOST_CHANGED]
         paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
         for path in paths:

@@ -41,7 +41,7 @@ ENOUGH = 0.9
 """A new embedder's vectors serve once there are this many as of the old one, or they are complete."""
 
 WITHIN = frozenset({"static", "minilm"})
-"""Providers that reach for nothing outside the installation."""
+"""Providers that use nothing outside the installation."""
 
 AGAIN_SECONDS = 30.0
 """An embedder that did not answer a question is left alone for so long: each further question would wait for it too."""
@@ -127,11 +127,11 @@ class ChunkIndex(Protocol):
         """Lend the chunks in one state while a question looks for candidates; None: there are none."""
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
-        """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
+        """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
 
 
 class MeaningIndex:
-    """Keeps ``Known`` as new as the index; safe from any thread."""
+    """Keeps ``Known`` up to date with the index; thread-safe."""
 
     def __init__(self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]) -> None:
         """``folder``: of the store; ``root``: the project's."""
@@ -164,7 +164,7 @@ class MeaningIndex:
         """Return what the index knows as this transaction sees it; costs a lookup where nothing has changed."""
         with self._lock:
             self._used = time.monotonic()
-            # One number of the database tells whether anything has changed since it was loaded.
+            # One number of the database shows whether anything has changed since it was loaded.
             now = table.round_of(connection)
             known = self._known
             if known is None or now != self._round or (known.problem and time.monotonic() > self._again):
@@ -181,9 +181,9 @@ class MeaningIndex:
             return self._texts[2]
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
-        """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
+        """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
         with self._lock:
-            # Another thread may have loaded a newer state, of which this says nothing.
+            # Another thread may have loaded a newer state, to which this does not apply.
             if self._known is known:
                 # The chunks stay: words answer meanwhile.
                 self._known = known._replace(vectors=None, embedder=None, problem=problem, damaged=damaged)
@@ -209,7 +209,7 @@ class MeaningIndex:
         if idle:
             self.forget()
             self._embedders.clear()
-            # A cache of the module, for all projects; whoever still asks fills it again.
+            # A module-wide cache for all projects; it refills on use.
             table.split_chunks.cache_clear()
         return idle
 
@@ -244,7 +244,7 @@ class MeaningIndex:
             is_same = found is not None and found.dims == wanted.dims
             if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
                 return wanted, found, ""
-        # While the new vectors are made, the old ones answer better than words alone.
+        # While the new vectors are made, the old ones answer better than only words.
         if before != self._embedding and self._may_ask(before):
             try:
                 old = self._embedder(before)

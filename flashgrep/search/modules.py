@@ -1,4 +1,4 @@
-"""Where an import leads: from a module as it is written to the file that has it, in this project or outside of it.
+"""Resolves imports: from a written module name to its file, in this project or outside.
 
 Python: packages, relative imports, ``src`` folders. JavaScript and TypeScript: relative paths, ``paths`` of tsconfig,
 packages of the same project by their package.json (``exports``, ``imports``). Go: folders below a go.mod.
@@ -31,7 +31,7 @@ _ENDINGS: Final = (
 )
 _INDEXES: Final = ("/index.ts", "/index.tsx", "/index.d.ts", "/index.js", "/index.jsx", "/index.mjs", "/index.mts")
 _WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-"""TypeScript is imported by the name of what is made of it."""
+"""TypeScript is imported by the name of its compiled output."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
 _PYTHON_ROOTS: Final = ("src", "lib", "python")
 # What never ends, ends with the text: tried again after each quote, it would cost the square of the text's length.
@@ -43,7 +43,7 @@ _GO_MODULE: Final = re.compile(rb"^module\s+(\S+)", re.MULTILINE)
 
 
 class Modules:
-    """Finds modules in one state of a project; asks for no file twice."""
+    """Finds modules in one state of a project; looks up no file twice."""
 
     def __init__(self, source: SymbolSource) -> None:
         self.source = source
@@ -108,7 +108,7 @@ class Modules:
     def _find_file(self, place: str) -> str | None:
         """Return the file that a path without an ending, or with that of its output, stands for."""
         stem, ending = posixpath.splitext(place)
-        # Before the path as it is written: where both are there, the source is what is wanted.
+        # Before the path as written: if both exist, the source is wanted.
         for written in _WRITTEN.get(ending, ()):
             if self.has(stem + written):
                 return stem + written
@@ -142,7 +142,7 @@ class Modules:
         extended = config.get("extends", [])
         for one in [extended] if isinstance(extended, str) else extended if isinstance(extended, list) else []:
             place = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(one)))
-            # Settings of packages lie in node_modules, which is not the project's.
+            # Settings of packages are in node_modules, which is not part of the project.
             if str(one).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
@@ -190,7 +190,7 @@ class Modules:
                     place = path.decode("utf-8", "surrogateescape")
                     name = self._read_json(place).get("name")
                     if isinstance(name, str):
-                        # Of two packages with one name the first path counts, on every machine the same.
+                        # Of two packages with one name the first path counts, so that all machines agree.
                         self._packages.setdefault(name, posixpath.dirname(place))
         return self._packages
 

@@ -1,4 +1,4 @@
-"""What is at a place of a file: a name, as the file's grammar has it, or why there is none.
+"""What is at a place of a file: a name according to the grammar, or why there is none.
 
 Also what a local name is declared by, in languages whose scopes nobody has described (``ingest.parse.scoping``).
 """
@@ -22,7 +22,7 @@ from flashgrep.search.symbol_source import SymbolSource, tree_of
 MOST_NAME: Final = 1_000
 """Bytes of a name."""
 _UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment|primitive_type")
-"""Types of nodes that may be one word and are no name of anything in a project."""
+"""Types of nodes that may be one word but do not name anything in a project."""
 _MOST_NESTED: Final = 20
 """Declarators around a name, of pointers, arrays and functions."""
 _MODULE_TEXTS: Final = frozenset({"string_fragment", "interpreted_string_literal_content"})

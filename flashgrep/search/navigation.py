@@ -1,4 +1,4 @@
-"""From a place in a file to what is there: its definitions, its uses, what implements it.
+"""From a position in a file to its definitions, its uses, and its implementations.
 
 A local name leads to what declares it. Any other is resolved where names are (``inference``); elsewhere it means, by
 its name alone, what the asking file defines, then what that imports, then what its language has.
@@ -29,13 +29,13 @@ from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_DEFINING: Final = 100
-"""Files looked at for definitions of one name, the nearest ones: what thousands define, a name alone does not tell."""
+"""Nearest files searched for definitions of one name: if thousands define it, the name alone says nothing."""
 MOST_PLACES: Final = 50
-"""Definitions told of one name: who cannot tell which is meant reads no more."""
+"""Most definitions returned for one name: nobody reads more of them."""
 MEMBER: Final = 0.9
-"""How sure a member is of a type that is told by its name."""
+"""Confidence of a member of a type known only by name."""
 NAMED_ALIKE: Final = 0.1
-"""How sure a definition is that nothing speaks for but its name."""
+"""Confidence of a definition that only its name supports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Navigator:
 
     @property
     def skipped(self) -> dict[str, int]:
-        """Files that were declined, counted by reason; those that will be are added."""
+        """Declined files, counted by reason; later ones are added."""
         return self._definitions.skipped
 
     def find_definitions(self, named: Named) -> Navigation:
@@ -98,7 +98,7 @@ class Navigator:
             if named.module:
                 found.nothing = Nothing("outside", f"{named.module} is no module of the project")
             elif self.define(named.text, named):
-                found.nothing = Nothing("outside", f"{named.text} here is none of those that the project defines")
+                found.nothing = Nothing("outside", f"{named.text} here does not refer to a definition in the project")
             elif self._is_cut:
                 found.nothing = Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
             else:
@@ -110,7 +110,7 @@ class Navigator:
         found = self.find_definitions(named)
         declared = [
             place_of(one, place.resolution)
-            # Of the surest one only: declarations of namesakes would be noise.
+            # Only of the most certain one: declarations of namesakes would be noise.
             for place in found.places[:1]
             if place.index >= 0
             for one in self._definitions.declared.get(named.text, ())
@@ -120,7 +120,7 @@ class Navigator:
         return found
 
     def find_implementations(self, named: Named) -> Navigation:
-        """Return the types that build upon a type, or what they define in place of a method of it."""
+        """Return the types that extend a type, or their overrides of one of its methods."""
         found = self.find_definitions(named)
         targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
         found.places = []
@@ -173,7 +173,7 @@ class Navigator:
         symbols, own = named.symbols, named.symbols.index_at(named.start)
         if named.module:
             return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
-        # Whoever asks at a definition is there already; a declaration leads on to what has the body.
+        # At a definition the caller is already there; a declaration leads to the definition with a body.
         if own >= 0 and symbols.defined_role(own) != "declaration":
             return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
         if symbols.language in SCOPED:
@@ -296,7 +296,7 @@ class Navigator:
         places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
         near = _make_nearness(named)
         places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
-        # Beside one that is sure, guesses would have an editor ask which is meant.
+        # Next to a certain one, guesses would make an editor ask which is meant.
         places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
         self._is_cut |= len(places) > MOST_PLACES
         return places[:MOST_PLACES]
@@ -313,7 +313,7 @@ class Navigator:
         return self._definitions.find(name, choose)
 
     def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
-        """Return what the type that the qualifiers name inherits under a name."""
+        """Return the member that the type named by the qualifiers inherits."""
         return find_in_bases(qualifiers, name, self.names, self._ancestors.find)
 
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:

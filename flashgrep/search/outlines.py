@@ -20,7 +20,7 @@ from flashgrep.search.symbol_source import SymbolSource
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
 """Kinds an outline shows unless everything is asked for."""
 MOST_SIGNATURE, MOST_VALUE = 100, 50
-"""Characters of a line of an outline; of a constant less, whose value is seldom what is looked for."""
+"""Most characters of an outline's line; fewer for a constant, whose value is seldom looked for."""
 LONG_FUNCTION = 200
 """Lines from which on a function is taken for a module of its own (a factory), whose functions an outline shows."""
 _BROUGHT: Final = re.compile(r"= (?:await )?(?:require|import)\(")

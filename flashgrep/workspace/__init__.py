@@ -7,6 +7,6 @@ from flashgrep.workspace.unsaved import UnsavedView
 CurrentView = Workspace | UnsavedView
 """A project as it is now: on disk, or in the asking client's editor."""
 View = CurrentView | RevisionView
-"""What a question is asked of: a project as it is now, or as it is in a revision."""
+"""The object of a question: a project as it is now, or in a revision."""
 
 __all__ = ["CurrentView", "RevisionView", "UnsavedView", "View", "Workspace", "WorkspaceOptions"]

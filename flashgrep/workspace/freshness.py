@@ -1,4 +1,4 @@
-"""Freshness: after ``settle`` the tree of a project is the disk as it is, so an answer equals a scan made now."""
+"""Freshness: after ``settle`` a project's tree equals the disk, so an answer equals a scan made now."""
 
 import contextlib
 import select
@@ -15,20 +15,20 @@ from flashgrep.workspace.tree import Tree
 STOPPED = "watching was stopped"
 
 EVENT_PAUSE = 0.05
-"""Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
+"""Seconds between wake-ups of the daemon by events; a question reads them itself, without waiting for this."""
 SWEEP_SHARE = 50
-"""Where nothing can be watched, the daemon rests this many times as long as its last look at the whole tree took."""
+"""If nothing can be watched, the daemon rests this many times as long as its last sweep took."""
 MARKER_SECONDS = 0.25
-"""Where the barrier is a marker file, its event comes within this, or the tree is swept."""
+"""If the barrier is a marker file, its event must come within this time, or the tree is swept."""
 MOST_ROUNDS = 50
-"""A barrier follows a tree that changes while it is read this many times; then the answer says that it is not fresh."""
+"""Rounds in which a barrier follows a tree that changes while it is read; then the answer says that it is not fresh."""
 
 
 class SwitchableWatcher:
-    """A watcher that can be switched off and on: off, nothing is watched and every question sweeps the tree.
+    """A watcher that can be switched off and on; if off, nothing is watched and every question sweeps the tree.
 
-    ``fileno`` stays the same over switching, for whoever waits on it: an epoll instance with the watcher's queue in it.
-    Off, that queue is closed, so the kernel's watches are given back and nobody is woken.
+    ``fileno`` survives switching, for those who wait on it: an epoll instance containing the watcher's queue. When off,
+    that queue is closed, so the kernel's watches are freed and nobody is woken.
     """
 
     def __init__(self, make: Callable[[], Watcher]) -> None:
@@ -42,7 +42,7 @@ class SwitchableWatcher:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is watched because somebody wanted it so."""
+        """Whether watching was switched off."""
         return self._watcher is None
 
     @property
@@ -61,7 +61,7 @@ class SwitchableWatcher:
             return False
         if self._watcher is None:
             self._watcher = self._make()
-            # What changed while nothing was watched is not known: as if the queue had overflowed.
+            # Changes while nothing was watched are unknown, as if the queue had overflowed.
             self._missed_events = True
             number = self._watcher.fileno()
             if self._poll is not None and number is not None:
@@ -96,7 +96,7 @@ class SwitchableWatcher:
         return self._watcher.drain()
 
     def settle(self, timeout: float) -> bool:
-        """Wait until all that happened before this call will be in ``drain``."""
+        """Wait until everything that happened before this call will be in ``drain``."""
         return self._watcher is None or self._watcher.settle(timeout)
 
     def fileno(self) -> int | None:
@@ -111,19 +111,19 @@ class SwitchableWatcher:
 
 
 class Freshness:
-    """Keeps a tree as new as the disk."""
+    """Keeps a tree in step with the disk."""
 
     def __init__(self, tree: Tree, watcher: SwitchableWatcher) -> None:
         self.lock = anyio.Lock(fast_acquire=True)
         """Held while the tree is reread: by ``settle``, and whenever the index is thrown away."""
         self.swept_because = ""
-        """Why the last question had to look at the whole tree, or empty."""
+        """Why the last question had to sweep the tree, or empty."""
         self._tree = tree
         self._watcher = watcher
 
     @property
     def sees_events(self) -> bool:
-        """Whether the system tells of every change at once: after ``settle`` none is unknown."""
+        """Whether the system reports every change at once, so that after ``settle`` none is unknown."""
         return self._watcher.fileno() is not None and not self._watcher.failed
 
     @property
@@ -138,18 +138,19 @@ class Freshness:
 
     @property
     def is_switched_off(self) -> bool:
-        """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
+        """Whether watching was switched off: every question sweeps then."""
         return self._watcher.is_off
 
     async def switch(self, *, on: bool) -> bool:
-        """Watch, or stop watching; return whether that was a change."""
+        """Start or stop watching; return whether that was a change."""
         async with self.lock:
             return self._watcher.switch(on=on)
 
     async def settle(self) -> bool:
-        """Read events and what they ask for until there are none; False: there are more and more.
+        """Read events and what they require until there are none; False: they do not end.
 
-        Under ``lock``. Whatever is read is noted in the tree before the next wait, so that it is lost at none.
+        Under ``lock``. Whatever is read is recorded in the tree before the next wait, so that a cancellation loses
+        nothing.
         """
         tree, watcher = self._tree, self._watcher
         self.swept_because = watcher.failed
@@ -158,9 +159,9 @@ class Freshness:
             return True
         # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
         if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
-            # The marker did not come back: events may be lost, so the tree is listed again.
+            # The marker did not come back: events may be lost, so list the tree again.
             tree.listed_since = None
-        # A build that writes without end would keep the question waiting for ever; it is told that it is not fresh.
+        # An endless build would block the question for ever; its answer says that it is not fresh.
         for _ in range(MOST_ROUNDS):
             changes = watcher.drain()
             tree.take(changes)
@@ -169,7 +170,7 @@ class Freshness:
                 continue
             if not changes and not tree.unread:
                 return True
-            # A folder that appeared may have files in it already, of which no event tells.
+            # A new folder may already have files, which no event reports.
             for folder in list(tree.unread):
                 tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
         return False
@@ -179,11 +180,11 @@ class Freshness:
         number = self._watcher.fileno()
         while True:
             begun = anyio.current_time()
-            with contextlib.suppress(Busy):  # out of descriptors: whoever asks is told
+            with contextlib.suppress(Busy):  # out of descriptors: questions report it
                 await refresh()
             took = anyio.current_time() - begun
             if number is not None:
                 await anyio.wait_readable(number)
-            # Events of one save come in several; a pause takes them in together.
+            # One save causes several events; a pause handles them together.
             pause = EVENT_PAUSE if number is not None else 1
             await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)

@@ -1,8 +1,8 @@
-"""The daemon's end of its lookup workers: started when lookups wait, ended when idle, killed when they hang.
+"""The daemon's side of its lookup workers: started when lookups wait, ended when idle, killed when they hang.
 
-Processes read and match at the same time what threads of one interpreter do one after the other. The daemon stays the
-only one that decides: it waits for the barrier, says whose turn it is, and tells a worker with each lookup what has
-changed since the worker was given the table of files. Whatever a worker fails at, or dies of, is done here.
+Processes read and match in parallel what threads of one interpreter do one after the other. Only the daemon decides: it
+waits for the barrier, chooses whose turn it is, and sends with each lookup what has changed since the worker got the
+table of files. Whatever a worker fails at is done here.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ GAP_SECONDS = 0.1
 RETRY_SECONDS = 5.0
 """After one has died, or could not read an index, no other is started, or told to, for this long."""
 IDLE_SECONDS = 5.0
-"""They take 50 MB each, the daemon twice as much."""
+"""Most workers: they take 50 MB each, the daemon twice as much."""
 LOAD_SECONDS = 30.0
 END_SECONDS = 1.0
 """A worker that says nothing for this long after its lookup's end, by deadline or cancelled, hangs."""
 TEND_SECONDS = 1.0
 LEAST_BUFFER = 1 << 16
-"""Room for a reply; of larger ones the length is read first."""
+"""Buffer for a reply; larger ones are read by their length."""
 
 Reply = Callable[[bytes | None], None]
 
@@ -71,13 +71,13 @@ class LookupWorker(asyncio.BufferedProtocol):
     ) -> None:
         self.process = process
         self.loaded: dict[Hashable, Loaded] = {}
-        """Projects it has loaded, the longest loaded first."""
+        """Loaded projects, the longest loaded first."""
         self.since = time.monotonic()
-        """When it became busy, or idle."""
+        """When it became busy or idle."""
         self.limit = float("inf")
-        """When it hangs, being busy still."""
+        """When it counts as hung if still busy."""
         self.unwanted = False
-        """Whether it was ended by us."""
+        """Whether we ended it."""
         self._freed, self._ended = freed, ended
         self._reply: Reply | None = None
         self._held = bytearray(LEAST_BUFFER)
@@ -88,7 +88,7 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     @property
     def busy(self) -> bool:
-        """Whether it has something to do, or is not there yet."""
+        """Whether it is busy, or still starting."""
         return self._reply is not None or self._transport is None
 
     def ask(self, request: bytes, limit: float, reply: Reply) -> None:
@@ -106,9 +106,9 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._transport.write(EMPTY)
 
     def end(self) -> None:
-        """End the process; whoever waits for its reply hears so."""
+        """End the process; the task waiting for its reply is told."""
         self.unwanted = True
-        self.process.kill()  # it has nothing to put in order
+        self.process.kill()  # it has no state to save
         if self._transport is not None:
             self._transport.abort()
 
@@ -156,7 +156,7 @@ class LookupWorker(asyncio.BufferedProtocol):
 
 
 class LookupWorkers:
-    """The workers of a daemon: few, and none while nobody waits."""
+    """A daemon's workers: few, and none while nobody waits."""
 
     def __init__(self, most: int) -> None:
         self.serving: frozenset[Hashable] = frozenset()
@@ -177,7 +177,7 @@ class LookupWorkers:
         self._tasks = tasks
 
     def close(self) -> None:
-        """End all workers, and start no others."""
+        """End all workers and start no more."""
         self._closed = True
         if self._parent is not None:
             self._parent.kill()
@@ -186,7 +186,7 @@ class LookupWorkers:
             worker.process.wait()
 
     def drop(self, place: Place) -> None:
-        """End the workers that have a project loaded: it is closed."""
+        """End the workers that have a closed project loaded."""
         for worker in list(self._workers):
             if place in worker.loaded:
                 worker.end()
@@ -199,11 +199,11 @@ class LookupWorkers:
         return any(not worker.busy for worker in self._workers)
 
     def free(self, place: Hashable) -> LookupWorker | None:
-        """Return a worker that has nothing to do and has a project loaded: the first, so that others become idle."""
+        """Return the first idle worker that has a project loaded, so that others stay idle."""
         return next((worker for worker in self._workers if not worker.busy and place in worker.loaded), None)
 
     def want(self, place: Hashable, waiting: int) -> None:
-        """Have another worker load a project, or be started for that, if lookups have waited for long, or many do."""
+        """Let another worker load a project, or start one, if lookups have waited long or many wait."""
         assert isinstance(place, Place)  # noqa: S101 - as all places are
         now = time.monotonic()
         if now - self._wanted_at > GAP_SECONDS:
@@ -244,7 +244,7 @@ class LookupWorkers:
         worker.ask(request, time.monotonic() + LOAD_SECONDS, reply)
 
     def _find_serving(self) -> None:
-        """Find out which projects have a worker that is not busy with a long lookup."""
+        """Find the projects with a worker that is not busy with a long lookup."""
         now = time.monotonic()
         quick = (worker for worker in self._workers if not worker.busy or now - worker.since < PATIENCE)
         self.serving = frozenset(place for worker in quick for place in worker.loaded)
@@ -310,7 +310,7 @@ class LookupWorkers:
             self._tasks.start_soon(reap)
 
     async def _tend(self) -> None:
-        """End workers that hang, and those that nobody has needed for long, until there are none."""
+        """End hung workers, and those unused for long, until there are none."""
         while self._workers:
             await anyio.sleep(TEND_SECONDS)
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The lookups of one project: each in its turn, in a thread or in a worker process, despite a damaged index.
+"""The lookups of one project, each in its turn, in a thread or a worker process, even with a damaged index.
 
 An exact search is more than one lookup where ripgrep walks the tree: here is what makes its counts ours, and what is
 answered before the files have been listed.
@@ -32,9 +32,9 @@ from flashgrep.workspace.lookup_workers import Loaded, LookupWorker, LookupWorke
 from flashgrep.workspace.tree import Tree
 
 MOST_MARKS = 500
-"""With more paths pending a lookup stays here: telling a worker takes 2 µs a path, and reading them is most of it."""
+"""With more pending paths a lookup runs here: sending them to a worker takes 2 µs each, and reading them dominates."""
 LOOK_UP_SECONDS = 60.0
-"""What a lookup without a deadline may take in a worker before it is taken to hang."""
+"""Seconds after which a lookup without a deadline counts as hung in a worker."""
 HEAD_START = 1.0
 """Seconds that a question may scan before the files are listed, and again once they are."""
 
@@ -59,7 +59,7 @@ class Project(Protocol):
         """Return the project as it is known now."""
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
-        """Throw a damaged index away."""
+        """Discard a damaged index."""
 
 
 class Lookups:
@@ -75,10 +75,10 @@ class Lookups:
         self._database = database
         self._scheduler = scheduler
         self._unlisted: dict[anyio.CancelScope, anyio.Event] = {}
-        """Questions that are answered before the files are listed, each with what tells that it is."""
+        """Questions being answered before the files are listed, each with an event for its end."""
 
     def close(self) -> None:
-        """Have workers let go of the project."""
+        """Make workers unload the project."""
         if self.workers is not None:
             self.workers.drop(self)
 
@@ -95,7 +95,7 @@ class Lookups:
     async def run(
         self, ask: Callable[[Snapshot], ResultT], *, portable: bool = False, deadline: float | None = None
     ) -> ResultT:
-        """Run a lookup; an index found damaged is set aside, and the lookup done without it.
+        """Run a lookup; a damaged index is set aside, and the lookup repeated without it.
 
         ``portable``: ``ask`` can be pickled, and a worker may do it, too. ``deadline``: until then it will have ended.
         """
@@ -103,7 +103,7 @@ class Lookups:
 
         def begin() -> Callable[[], ResultT]:
             nonlocal snapshot
-            snapshot = self.project.snapshot()  # as known now that its turn has come
+            snapshot = self.project.snapshot()  # as known when its turn has come
             return partial(ask, snapshot)
 
         elsewhere = None
@@ -114,7 +114,7 @@ class Lookups:
         except Damaged as damage:
             await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
             forget_parsed()  # damaged symbols, kept by their text
-        except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
+        except sqlite3.OperationalError as error:  # it is locked, or cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
             if error.errno in EXHAUSTED:
@@ -149,7 +149,7 @@ class Lookups:
         def ask_again(snapshot: Snapshot) -> Answer:
             snapshot = snapshot if prepare is None else prepare(snapshot)
             snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
-            for path in snapshot.unsaved:  # of these ripgrep has counted what is on disk
+            for path in snapshot.unsaved:  # for these ripgrep has counted what is on disk
                 found.pop(path, None)
             return search(replace(snapshot, counts=found if are_ours else None), question)
 
@@ -163,7 +163,7 @@ class Lookups:
         project, tree = self.project, self.project.tree
         if tree.listed_since is not None or len(tree.table) or question.position is not None:
             return None
-        walker = project.walker.anew()  # the project's own may have read rules that have changed since
+        walker = project.walker.anew()  # the project's own may have read rules that changed since
         ask = partial(search_unlisted, question=question, max_size=max_file_size, walker=walker)
         with anyio.CancelScope() as scope:
             self._unlisted[scope] = anyio.Event()
@@ -174,12 +174,12 @@ class Lookups:
         return None
 
     def give_up_walks(self) -> None:
-        """Have such questions end soon, without an answer: the files are listed, and ripgrep may hang at a pipe."""
+        """End such questions without an answer: the files are listed, and ripgrep may hang at a pipe."""
         for scope in self._unlisted:
             scope.deadline = anyio.current_time() + HEAD_START
 
     async def wait_for_unlisted(self) -> None:
-        """Wait while such a question is answered, a second at most: listing would take its processor."""
+        """Wait while such a question is answered, at most a second: listing would compete for its processor."""
         with anyio.move_on_after(HEAD_START):
             for ended in list(self._unlisted.values()):
                 await ended.wait()

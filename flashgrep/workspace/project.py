@@ -1,4 +1,4 @@
-"""A project open in the daemon: its files, its index, its watch; every question goes through here."""
+"""A project open in the daemon: its files, its index, its watch; every question goes through it."""
 
 import os
 import sqlite3
@@ -56,12 +56,12 @@ UNASKED_SECONDS = 1800.0
 takes a look at its files."""
 
 END_SECONDS = 5.0
-"""Background work ends at its next wait, well within this."""
+"""Time for background work to end, which it does at its next wait."""
 
 ResultT = TypeVar("ResultT")
 
 Prepare = Callable[[Snapshot], Snapshot]
-"""Makes of a project's snapshot the one that a view asks."""
+"""Derives the snapshot of a view from the project's."""
 
 
 def _leave(snapshot: Snapshot) -> Snapshot:
@@ -71,39 +71,39 @@ def _leave(snapshot: Snapshot) -> Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """What the settings say about one project."""
+    """The settings of one project."""
 
     state_dir: Path
-    """The user's state folder: the project's writes under way are noted below it."""
+    """The user's state folder, with the journals of the project's writes."""
     cache_dir: Path
-    """The user's cache folder: the project's index lies below it."""
+    """The user's cache folder, with the project's index."""
     max_file_size: int = 64 << 20
     kept_bytes: int = 512 << 20
-    """What texts may have together that are stored for questions about revisions alone; 0: none is."""
+    """Most bytes of texts stored only for questions about revisions; 0: none."""
     kept_days: int = 30
-    """For how long they stay when nobody asks."""
+    """How long they are kept if nobody asks."""
     workers: int = 2
     read_only: bool = False
     limits: Limits = field(default_factory=Limits)
     settings_warnings: tuple[str, ...] = ()
-    """What the project's own settings say and is not used, and why."""
+    """Warnings about the project's own settings that are not used."""
     spec_folders: tuple[str, ...] = ()
     """Folders of specifications, relative to the root; `*` in a name stands for any text."""
     private: PrivateFolders = field(default_factory=PrivateFolders)
-    """Folders that are never read, listed or written through the project, should they lie in it."""
+    """Folders that are never read, listed or written through the project, even if inside it."""
     native_watch: bool = True
     stages: Mapping[str, str] = field(default_factory=dict)
-    """Versions of the code that makes the late stages' rows; none: those of this installation."""
+    """Versions of the code for the late stages' rows; none: those of this installation."""
     embedding: str = "{}"
     """The settings of the embedder, as JSON."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
     indexes: bool = True
-    """Whether an index is made and kept up to date; without one everything is found by scanning."""
+    """Whether an index is built and kept up to date; without one everything is found by scanning."""
 
 
 class Workspace:
-    """One project, from the moment it is opened."""
+    """One open project."""
 
     def __init__(  # noqa: PLR0913 - what is shared comes by name, from the one assembler
         self,
@@ -118,7 +118,7 @@ class Workspace:
         outside: OutsideWatch | None = None,
         servers: ServerPool | None = None,
     ) -> None:
-        """``ripgrep`` scans, if there is one; what follows is shared by a daemon's projects."""
+        """``ripgrep`` scans, if installed; the following arguments are shared by a daemon's projects."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
@@ -126,7 +126,7 @@ class Workspace:
         self._ripgrep = ripgrep
         self._scheduler = scheduler or Scheduler()
         self.is_bare = is_bare(self.path)
-        """Whether the root is a bare repository, whose files are git's own: questions are about HEAD then."""
+        """Whether the root is a bare repository: questions are then about HEAD."""
         self.read_only = options.read_only or self.is_bare
         self.warned = False
         """Whether a command has shown the warnings about the project's settings."""
@@ -135,7 +135,7 @@ class Workspace:
         self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions)
         self.index = ProjectIndex(self.store.file, root, versions)
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
-        # Before anything is opened below it: whatever takes the path later is another folder.
+        # Before anything below it is opened: a later folder at this path is another one.
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
         walk = WalkOptions(private=options.private, nothing=self.is_bare)
@@ -164,18 +164,18 @@ class Workspace:
 
     @property
     def generation(self) -> int:
-        """The index's generation: grows with each batch stored."""
+        """The index's generation; grows with each stored batch."""
         return self.tree.generation
 
     @property
     def is_closed(self) -> bool:
-        """Whether the project was closed: what is known of it grows old."""
+        """Whether the project was closed, so that what is known becomes outdated."""
         return self._scope.cancel_called
 
     # Opening and closing
 
     async def open(self, tasks: TaskGroup) -> None:
-        """Settle writes a killed daemon left half done, load what is indexed, watch, and keep the index up to date."""
+        """Recover writes left unfinished by a killed daemon, load the index, watch, and keep the index up to date."""
         if not self.options.indexes:
             self.progress.enter("failed", "nothing is indexed: no daemon runs")
         try:
@@ -189,7 +189,7 @@ class Workspace:
     async def close(self) -> None:
         """Stop watching and indexing; what is stored stays."""
         self._scope.cancel()
-        # Who waits for a change would otherwise wait for a project that is gone.
+        # Tasks waiting for a change would otherwise wait for a closed project.
         self.progress.changed.fire()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
@@ -233,7 +233,7 @@ class Workspace:
         self.progress.updated = loaded.updated
 
     def drop_index(self, why: str) -> None:
-        """Let go of the index: it is set aside."""
+        """Close the index; it is set aside."""
         self.meaning.forget()
         self.index.close()
         self.progress.detail = f"index set aside: {why}"
@@ -250,11 +250,11 @@ class Workspace:
     # Freshness
 
     async def refresh(self) -> bool:
-        """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
+        """Pick up everything saved before this call; True: answers now equal the current disk."""
         async with self.freshness.lock:
             changes = self.tree.changes
             fresh = await self.freshness.settle()
-            # Who has subscribed hears of it now, not when it is indexed.
+            # Notify subscribers now, not when it is indexed.
             if self.tree.changes != changes:
                 self.progress.changed.fire()
             if not self.indexing.settled:
@@ -268,11 +268,11 @@ class Workspace:
         return fresh
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
-        """Take note of paths written by ourselves: the next question reads them from disk."""
+        """Mark paths we wrote ourselves: the next question reads them from disk."""
         try:
             self.tree.mark_changed(paths)
-        except Busy:  # they are written: the next question finds them by a sweep
-            # Forgetting when it was listed makes the next question sweep the tree.
+        except Busy:  # they are written; the next question finds them by a sweep
+            # Without a time of listing, the next question sweeps the tree.
             self.tree.listed_since = None
         self.indexing.poke()
 
@@ -285,7 +285,7 @@ class Workspace:
             self._folder,
             tree.table,
             self.index.reader,
-            # A copy: marks come and go while the question runs, and it has to see one state.
+            # A copy: marks change while the question runs, and it must see one state.
             dict(tree.pending),
             self.options.max_file_size,
             tree.excluded,
@@ -301,9 +301,9 @@ class Workspace:
         return self.tree.paths(keep, part)
 
     async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
-        """Answer an exact question about the project as known now (``refresh`` first, unless stale will do).
+        """Answer an exact question about the project as known now (``refresh`` first unless stale data is acceptable).
 
-        ``max_file_size``: larger files than the setting allows are looked at too, or smaller ones declined.
+        ``max_file_size``: overrides the setting.
         """
         return await self.lookups.search(question, max_file_size)
 
@@ -330,27 +330,27 @@ class Workspace:
         return answer
 
     def rest(self, seconds: float) -> bool:
-        """Let go of memory that no question has needed for this long; return whether there was any."""
+        """Free memory that no question has needed for this long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
         return self.revisions.rest(seconds) | self.meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a lookup in a thread; an index found damaged is set aside, and the lookup done without it."""
+        """Run a lookup in a thread; a damaged index is set aside, and the lookup repeated without it."""
         return await self.lookups.run(ask)
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run what needs no snapshot of the project, and may take long, in a thread, in fair turn with all lookups."""
+        """Run something long that needs no snapshot in a thread, scheduled fairly with all lookups."""
         return await self._scheduler.run(lambda: work)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
-        """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again."""
+        """Discard the index (``damaged``: only if that one is still open), so that everything is reindexed."""
         await self.store.start_anew(why, damaged)
 
     async def size(self) -> IndexSize | None:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
         if self.index.reader is None:
             return None
-        # Counting reads much of the database; these change whenever any of it does.
+        # Counting reads much of the database; these change whenever the figures do.
         key = (self.progress.updated, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
             self._size = (
@@ -362,7 +362,7 @@ class Workspace:
     # Indexing
 
     def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
-        """Have contents of a revision kept, by git's name and a path; ``parse``: with their symbols."""
+        """Store contents of a revision, by blob id and a path; ``parse``: with their symbols."""
         if self.options.indexes and self.options.kept_bytes:
             self.indexing.keep(contents, parse=parse)
 
@@ -379,7 +379,7 @@ class Workspace:
             await self.indexing.pause()
 
     async def wait_embedded(self) -> None:
-        """Wait until every chunk has its vector, or the embedder has been found not to answer."""
+        """Wait until every chunk has its vector, or the embedder turns out not to answer."""
         await self.wait_parsed()
         while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.indexing.done:
             await self.indexing.pause()
@@ -390,13 +390,13 @@ class Workspace:
         return self.indexing.embedding
 
     def embed_by(self, embedding: str) -> None:
-        """Have vectors made by the embedder of other settings; the old ones serve until these are there."""
+        """Create vectors with the embedder of other settings; the old ones serve until they are ready."""
         if embedding != self.embedding:
             self.meaning.embed_by(embedding)
             self.indexing.embed_by(embedding)
 
     async def rebuild(self) -> None:
-        """Throw the index away and build it again."""
+        """Delete the index and rebuild it."""
         if self.index.is_open:
             await self.start_anew("rebuild was asked for")
         self.progress.enter("listing")

@@ -1,4 +1,4 @@
-"""A project's revisions, asked as the project itself is: their files are read from git's objects, not checked out."""
+"""A project's revisions, which answer the same questions as the project; their files are read from git's objects."""
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Project(Protocol):
-    """What revisions ask of their project."""
+    """What revisions need from their project."""
 
     @property
     def editor(self) -> Editor:
@@ -60,7 +60,7 @@ class Project(Protocol):
         """Return the project as it is known now."""
 
     def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
-        """Have contents of a revision kept, by git's name and a path."""
+        """Store contents of a revision, by blob id and a path."""
 
 
 class RevisionFiles(Protocol):
@@ -69,11 +69,11 @@ class RevisionFiles(Protocol):
     files: Files
     table: FileTable
     is_stored: bool
-    """Whether all of its texts are in the index, in time."""
+    """Whether all of its texts will be in the index."""
 
     @property
     def unreached(self) -> Sequence[str]:
-        """Parts of the store that have not answered."""
+        """Parts of the store that did not answer."""
 
     def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
         """Ask the revision; ``symbols``: about these."""
@@ -86,7 +86,7 @@ class RevisionFiles(Protocol):
 
 
 class Revisions:
-    """The revisions of one project, whose repository is opened by the first question about one."""
+    """The revisions of one project; its repository is opened by the first question about one."""
 
     def __init__(self, project: Project, folder: RootFolder, environ: Mapping[str, str]) -> None:
         self._project = project
@@ -96,13 +96,13 @@ class Revisions:
         self._tables: list[RevisionTable] = []
         self._asked_at = 0.0
         self.problem = ""
-        """Why git could not read the repository when it was last asked; nothing where it could."""
+        """Why git could not read the repository the last time; empty if it could."""
 
     async def at(self, rev: str) -> "RevisionView":
         """Return the project as it is in a revision, or in the newer of two the files that differ.
 
         Raises:
-            InvalidParams: invalid_revision, no revision can be called so.
+            InvalidParams: invalid_revision, not a possible name of a revision.
             NotFound: revision_not_found, with near names; repository_not_found.
             Forbidden, Unavailable: the repository is not trusted, or cannot be read; an object is missing.
 
@@ -120,7 +120,7 @@ class Revisions:
         return await self._in_turn(find)
 
     def rest(self, seconds: float) -> bool:
-        """Let go of git and of what was read, if nobody has asked for this long; return whether there was anything."""
+        """Close git and drop what was read if nobody has asked for this long; return whether there was anything."""
         if self._blobs is None or time.monotonic() - self._asked_at < seconds:
             return False
         self.close()
@@ -154,7 +154,7 @@ class Revisions:
                     blobs = {path: file.blob for path, file in new.files.items()}
                     return new.known.ask(now, lambda after: look(first, State(blobs, after)))
                 repository = self._repository().repository
-                # Its time is read before git's index is, so that a change between the two is looked at.
+                # Read its time before git's index, so that a change between the two is noticed.
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
                 return look(first, look_at_work_tree(now, repository.list_staged(), since, paths))
 
@@ -177,9 +177,9 @@ class Revisions:
 
     def _repository(self) -> Blobs:
         self._asked_at = time.monotonic()
-        # Without a lock, since opening runs git and may take long; whoever is second throws his own away.
+        # Without a lock, since opening runs git and may take long; the second one is discarded.
         opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
-        blobs = self._blobs = self._blobs or opened  # another thread may have been quicker
+        blobs = self._blobs = self._blobs or opened  # another thread may have been faster
         return blobs
 
     def _find(self, name: str) -> "RevisionView":
@@ -199,11 +199,11 @@ class Revisions:
         return old, new
 
     def _know(self, files: Files) -> RevisionTable:
-        """Return the table of these files, one made recently if it is of the same."""
+        """Return the table of these files, a recent one if it is the same."""
         tables = self._tables
-        # The same listing first: comparing two of 80,000 files takes milliseconds.
+        # The same listing first: comparing two with 80,000 files takes milliseconds.
         found = next((one for one in tables if one.files is files), None)
-        # Then one with the same content, as of a tag and its commit.
+        # Then one with the same content, such as a tag and its commit.
         found = found or next((one for one in tables if one.files == files), None)
         found = found or RevisionTable(files, self._repository())
         self._tables = [found, *(one for one in tables if one is not found)][:KEPT_LISTINGS]
@@ -212,7 +212,7 @@ class Revisions:
 
 @dataclass(frozen=True, slots=True)
 class RevisionView:
-    """A project's files in a revision; answers the questions that a workspace does."""
+    """A project's files in a revision; answers the same questions as a workspace."""
 
     project: Project
     revision: Revision
@@ -229,7 +229,7 @@ class RevisionView:
         return self.known.table
 
     async def refresh(self) -> bool:
-        """Return that the answer is of now: the revision's name was looked up for this call."""
+        """Return True: the revision's name was resolved for this call."""
         return True
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
@@ -256,7 +256,7 @@ class RevisionView:
 
         def stat_file(path: bytes) -> tuple[int, int]:
             file = self.files[path]
-            # git's index has no sizes of contents; they are asked for one by one, and only for what is shown.
+            # git's index has no sizes; they are requested one by one, and only for what is shown.
             size = file.size if file.size >= 0 else self.known.read(path, file.blob, 0).size
             return size, self.revision.time
 
@@ -287,16 +287,16 @@ class RevisionView:
         return b"/".join(self.editor.root.split(path, path))
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
-        """Run a lookup in a thread, then have texts kept that the work tree lacks; ``symbols``: it is about these."""
+        """Run a lookup in a thread, then store the texts that the work tree lacks; ``symbols``: with symbols."""
         found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
-        # After the answer: storing them helps the next question, and this one must not wait for it.
+        # After the answer: storing helps the next question, and this one must not wait for it.
         foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
         if foreign:
             self.project.keep_texts(foreign, parse=symbols)
         return found
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run what needs no snapshot, and may take long, in a thread."""
+        """Run something that needs no snapshot but may take long, in a thread."""
         return await self.project.in_turn(work)
 
     @property

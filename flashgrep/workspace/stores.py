@@ -1,4 +1,4 @@
-"""The stores that projects are open in: whose indexer they share, and whose damage concerns them all."""
+"""The stores of open projects, which share their store's indexer and are all affected by its damage."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ from flashgrep.workspace.tree import Tree
 
 
 class Member(Protocol):
-    """A project that is open in a store."""
+    """An open project of a store."""
 
     tree: Tree
     freshness: Freshness
@@ -35,11 +35,11 @@ class Member(Protocol):
         """Open its part of the index."""
 
     def drop_index(self, why: str) -> None:
-        """Let go of the index: it is set aside."""
+        """Close the index; it is set aside."""
 
 
 class Store:
-    """One store; what is done with its database as a whole is done for all its open projects in one step."""
+    """One store; operations on its whole database are done for all its open projects in one step."""
 
     def __init__(self, job: IndexJob, changing: anyio.Lock) -> None:
         self.file = job.index
@@ -47,8 +47,8 @@ class Store:
         self._members: list[Member] = []
 
     async def join(self, member: Member, tasks: TaskGroup, *, indexes: bool) -> None:
-        """Have a project load what is indexed of it, and keep that up to date if it ``indexes``."""
-        # Nobody may forget projects of the store while this one reads its part.
+        """Let a project load its part of the index, and keep it up to date if it ``indexes``."""
+        # Nobody may drop projects from the store while this one reads its part.
         async with self.scheduler.changing:
             try:
                 await anyio.to_thread.run_sync(member.load)
@@ -60,24 +60,24 @@ class Store:
                 self.scheduler.add(member.indexing, tasks)
 
     async def leave(self, member: Member) -> None:
-        """Let a project go that is closed; what is stored stays."""
+        """Remove a closed project; what is stored stays."""
         if member in self._members:
             self._members.remove(member)
         await self.scheduler.remove(member.indexing)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
-        """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again."""
+        """Discard the index (``damaged``: only if that one is still open), so that everything is reindexed."""
         async with self.scheduler.changing:
             readers = [member.index.reader for member in self._members]
-            # Several questions meet the same damage; only the first of them throws the index away.
+            # Several questions meet the same damage; only the first one discards the index.
             if any(reader is not None for reader in readers) and (damaged is None or damaged in readers):
                 await self._start_anew(why)
 
     async def _start_anew(self, why: str) -> None:
-        """Throw the index away for all projects.
+        """Discard the index for all projects.
 
-        Their files are listed first, and all that hangs on the old index goes in one step without a wait: whoever is
-        cancelled before leaves it as it was, and no question meets a project without files.
+        Their files are listed first, and everything based on the old index is replaced in one step without a wait: a
+        cancellation before that changes nothing, and no question meets a project without files.
         """
         members = list(self._members)
         # All barriers are held, in one order: no question takes a table of files from before together with an index
@@ -97,17 +97,17 @@ class Store:
             member.indexing.poke()
 
     def set_aside(self, why: str) -> None:
-        """Move the index away, for study."""
+        """Move the index aside for inspection."""
         for member in self._members:
             member.drop_index(why)
         set_aside(self.file)
 
 
 class Stores:
-    """The stores of one daemon, each while a project of it is there."""
+    """The stores of one daemon, each as long as it has an open project."""
 
     def __init__(self) -> None:
-        # Weak: a store lives as long as an open project holds it.
+        # Weak: a store lives as long as an open project refers to it.
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
 
@@ -123,7 +123,7 @@ class Stores:
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:
         """Drop projects that are not open from a store, and the store if it has no others."""
         while True:
-            # The lock outlives the store: a project that opens it meanwhile waits until it is forgotten.
+            # The lock outlives the store: a project that opens it meanwhile waits until it is dropped.
             async with self._locks.setdefault(file, anyio.Lock()):
                 store = self._stores.get(file)
                 if store is None or not store.scheduler.is_busy:

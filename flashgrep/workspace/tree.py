@@ -1,4 +1,4 @@
-"""What the daemon knows of one project's files, and which of them the index does not have as they are now."""
+"""What the daemon knows about one project's files, and which of them the index does not have in their current state."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ than these pending, ``search/definers.py`` does not find out who defines a word.
 
 
 class Listing(NamedTuple):
-    """A walk's files, and the entries of its folders that the rules take out: by path, whether it is a folder."""
+    """A walk's files, and the excluded entries of its folders: by path, whether it is a folder."""
 
     entries: list[Entry]
     excluded: dict[bytes, bool]
@@ -48,25 +48,25 @@ class Tree:
     """The files of a project: as indexed (``table``), and those that changed since (``pending``).
 
     Only the event loop changes it, under the workspace's lock; ``sweep`` and ``list_folder`` read folders and may run
-    in a thread while that lock is held. What has to be read is part of the state until it has been read and taken: a
-    caller that is cancelled between the two leaves it to the next one.
+    in a thread while that lock is held. What has to be read stays part of the state until it has been read and applied:
+    a caller cancelled in between leaves it to the next one.
     """
 
     def __init__(self, root: RootFolder, walker: Walker, watcher: Watcher, outside: OutsideWatch | None = None) -> None:
-        """``outside`` is shared by a daemon's projects."""
+        """``outside`` is shared by the daemon's projects."""
         self._root = root
         self.table = FileTable()
         self.generation = 0
-        """Of the index, when the table was as it is."""
+        """The index's generation to which the table belongs."""
         self.pending: dict[bytes, Mark] = {}
         self.changes = 0
-        """How often a file was found changed, new or gone."""
+        """Number of files found changed, new or gone so far."""
         self.gone = False
         self.listed_since: float | None = None
         """When the sweep ended that table and pending rest on, on the clock of time.perf_counter(). None: there was
         none yet, or something happened since that only a sweep can tell."""
         self.unread: dict[bytes, None] = {}
-        """Folders that appeared and have not been listed yet, oldest first."""
+        """New folders that have not been listed yet, oldest first."""
         self.excluded: Mapping[bytes, bool] | None = {}
         """Files and folders (True) that rules take out of the folders walked; None: too many to be kept. Never changed
         but replaced: a snapshot holds on to what was known at its moment."""
@@ -97,7 +97,7 @@ class Tree:
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
-        pending = dict(self.pending)  # before the table: what is stored meanwhile leaves the one for the other
+        pending = dict(self.pending)  # before the table: what is stored meanwhile moves from one to the other
         table, folded = self.table, part.encode(errors="surrogateescape").lower()
         settled = table.paths
         if folded:
@@ -111,7 +111,7 @@ class Tree:
         return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
 
     def find_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
-        """Return the files that were changed since a time; none where there are more than ``most``. For threads."""
+        """Return the files changed since a time; none if there are more than ``most``. For threads."""
         table, pending = self.table, [path for path, mark in dict(self.pending).items() if mark.ours]
         places = np.flatnonzero(table.columns[:, MTIME_NS] > since_ns)
         if len(places) + len(pending) > most:
@@ -125,11 +125,11 @@ class Tree:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the tree has been listed and every change since then is told."""
+        """Whether the tree has been listed and every change since then is reported."""
         return self.listed_since is not None and not self._watcher.failed
 
     def known(self, snapshot: Snapshot) -> Known | None:
-        """Return what is known of all files, as a search by their names takes it; None: too many are excluded."""
+        """Return what is known of all files in the form for a search by name; None: too many are excluded."""
         if snapshot.excluded is None:
             return None
         overruled = [at for at in map(snapshot.table.find, snapshot.pending) if at is not None]
@@ -152,7 +152,7 @@ class Tree:
         return {**skipped, "unreadable": skipped.get("unreadable", 0) + unread} if unread else dict(skipped)
 
     def mark(self, path: bytes, *, ours: bool, size: int = 0) -> None:
-        """Note that a path is not what the index has."""
+        """Mark a path as different from the index."""
         if ours or path in self.pending or self.table.find(path) is not None:
             self.pending[path] = Mark(ours, next(self._sequence), size)
             self.changes += 1
@@ -171,21 +171,21 @@ class Tree:
             self._marked = [other for other in self._marked if other is not marked]
 
     def mark_changed(self, paths: Iterable[bytes]) -> None:
-        """Look at paths that may have changed: a regular file that the rules accept is ours.
+        """Check paths that may have changed: a regular file accepted by the rules is ours.
 
         Raises:
-            Busy: out of descriptors; not all have been looked at.
+            Busy: out of descriptors; not all have been checked.
 
         """
         files = RootFiles(self._root)
         self._take_exclusions({path: False if self._look(files, path) else None for path in paths})
 
     def _look(self, files: RootFiles, path: bytes) -> bool:
-        """Mark a path that may have changed; return whether it is a file that the rules take out of its folder."""
+        """Mark a path that may have changed; return whether it is a file that the rules exclude."""
         found, ours = self._mark_as_is(files, path)
         if found is None:
             return False
-        if found.st_nlink > 1:  # an event tells only the name that a file was written by
+        if found.st_nlink > 1:  # an event has only the name by which a file was written
             if ours:
                 self._watcher.add_file(path)
             for twin in self.table.same_inode(found.st_ino):
@@ -195,7 +195,7 @@ class Tree:
         return is_excluded and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
 
     def _mark_as_is(self, files: RootFiles, path: bytes) -> tuple[os.stat_result | None, bool]:
-        """Mark a path as it is on disk; return what is there, and whether that is a file of the project."""
+        """Mark a path as it is on disk; return its status, and whether it is a file of the project."""
         try:
             found = files.lstat(path)
         except OSError as error:
@@ -221,8 +221,8 @@ class Tree:
             self.excluded = kept if len(kept) <= MOST_EXCLUDED else None
 
     def take(self, changes: Iterable[Change]) -> None:
-        """Mark what changes say; what takes reading folders is left in ``unread``, or to a sweep."""
-        since, self.listed_since = self.listed_since, None  # should anything fail here, a sweep makes up for it
+        """Mark what changes report; what requires reading folders is left in ``unread``, or to a sweep."""
+        since, self.listed_since = self.listed_since, None  # if anything fails here, a sweep makes up for it
         changes = dict.fromkeys(changes)
         # Folders that went come first, and all in one pass. What is there again by now has a later event, and is looked
         # at or listed below.
@@ -248,7 +248,7 @@ class Tree:
             self.listed_since = since
 
     def _mark_below(self, folders: Iterable[bytes]) -> None:
-        """Mark all that is known below folders as gone."""
+        """Mark everything known below folders as gone."""
         prefixes = find_outermost(folders)
         if prefixes:
             below = [path for path in self.pending if is_below(path, prefixes)]
@@ -299,7 +299,7 @@ class Tree:
                 folder, on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded
             )
             return Listing(list(walk), excluded)
-        # Rules take the folder out: it is noted as such if the one above it is walked.
+        # The rules exclude the folder: that is recorded when the one above it is walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:
             is_dir = within and stat.S_ISDIR(RootFiles(self._root).lstat(folder).st_mode)
@@ -308,7 +308,7 @@ class Tree:
         return Listing([], {folder: True} if is_dir else {})
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
-        """Mark the files of a folder that appeared."""
+        """Mark the files of a new folder."""
         # Another folder may have had this path; what was known below it and is not there again is gone.
         self._mark_below([folder])
         self._take_exclusions(listing.excluded, [folder])
@@ -317,7 +317,7 @@ class Tree:
         self.unread.pop(folder, None)
 
     def changed_since(self, generation: int) -> dict[bytes, Mark] | None:
-        """Return what overrules a table of this generation of the index or a later one; None: too much."""
+        """Return what overrides a table of this generation of the index or a later one; None: too much."""
         if generation < self._stored_from:
             return None
         found = {
@@ -329,7 +329,7 @@ class Tree:
     def take_stored(
         self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
     ) -> None:
-        """Take what the indexer stored as this generation; paths marked again since they were sent stay pending."""
+        """Apply what the indexer stored as this generation; paths marked again since they were sent stay pending."""
         self.table, self.generation = self.table.with_changes(rows, gone), generation
         self._count = None
         if len(self._stored) + len(rows) + len(gone) > MOST_STORED:
@@ -337,14 +337,14 @@ class Tree:
         for path in (*(row.path for row in rows), *gone):
             if self._stored_from < generation:
                 self._stored[path] = generation
-            # A path that was marked again after it was sent may have been read before that change: it stays pending.
+            # A path marked again after it was sent may have been read before that change: it stays pending.
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
                 del self.pending[path]
 
 
 def find_outermost(folders: Iterable[bytes]) -> list[bytes]:
-    """Return the folders that lie in no other of them, each with a trailing slash, in order."""
+    """Return the folders that are not inside another of them, each with a trailing slash, in order."""
     outermost: list[bytes] = []
     for prefix in sorted(folder + b"/" for folder in folders):
         if not outermost or not prefix.startswith(outermost[-1]):
@@ -353,10 +353,10 @@ def find_outermost(folders: Iterable[bytes]) -> list[bytes]:
 
 
 def is_below(path: bytes, prefixes: list[bytes]) -> bool:
-    """Return whether a path begins with one of these, in order and none the beginning of another.
+    """Return whether a path begins with one of these sorted prefixes, none of which begins with another.
 
-    Only the last one that does not follow the path can be its beginning: what is between the two in the order
-    would begin with it, too.
+    Only the last one not after the path can be its prefix: anything between them in the order would have that prefix,
+    too.
     """
     at = bisect_right(prefixes, path) - 1
     return at >= 0 and path.startswith(prefixes[at])

@@ -1,4 +1,4 @@
-"""A project as it is in one client's editor: its files, and in the place of some the texts that are not saved."""
+"""A project as it is in one client's editor: its files, some replaced by unsaved texts."""
 
 import os
 from bisect import insort
@@ -23,16 +23,16 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class UnsavedView:
-    """A project with unsaved texts, as if they were saved; answers the questions that a workspace does.
+    """A project with unsaved texts, as if they were saved; answers the same questions as a workspace.
 
-    Ignore rules are those on disk: a rules file's unsaved text is searched, and holds from its save on.
+    Ignore rules are those on disk: an ignore file's unsaved text is searched, but applies only once saved.
     """
 
     project: Workspace
     texts: Mapping[bytes, UnsavedText]
     """By path from the root."""
     behind: tuple[bytes, ...] = ()
-    """Files an edit of which was refused: the client's text of them is another one."""
+    """Files with a refused edit: the client's text differs from ours."""
 
     @property
     def editor(self) -> Editor:
@@ -44,8 +44,8 @@ class UnsavedView:
         return await self.project.refresh()
 
     def find_new(self) -> list[bytes]:
-        """Return the files that there would be, were the texts saved, and are not."""
-        # A text of a file that rules exclude is not searched, saved or not.
+        """Return the files that exist only as unsaved texts."""
+        # Excluded files are not searched, saved or not.
         known, accepts = self.project.tree, self.project.walker.accepts
         return sorted(path for path in self.texts if not known.has(path) and accepts(path))
 
@@ -54,7 +54,7 @@ class UnsavedView:
         paths, new = self.project.paths(keep, part), self.find_new()
         folded = part.encode(errors="surrogateescape").lower()
         new = [path for path in filter(keep, new) if folded in path.lower()]
-        # Copied only if something is put in: the list is the table's own.
+        # Copy only if something is added: the list belongs to the table.
         paths = [*paths] if new else paths
         for path in new:
             insort(paths, path)
@@ -85,7 +85,7 @@ class UnsavedView:
         return await self.project.in_thread(lambda snapshot: ask(self.prepare(snapshot)))
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run what needs no snapshot, and may take long, in a thread."""
+        """Run something that needs no snapshot but may take long, in a thread."""
         return await self.project.in_turn(work)
 
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
@@ -97,7 +97,7 @@ class UnsavedView:
         return await self.in_turn(lambda: slice_content(self.editor, found, text.data, query))
 
     def locate(self, path: bytes) -> bytes:
-        """Return a file's path from the root, without links where it has an unsaved text.
+        """Return a file's path relative to the root, with links resolved if it has an unsaved text.
 
         Raises:
             Forbidden: an absolute path is outside.

@@ -1,4 +1,4 @@
-"""The processes of lookup workers: forked from one that has imported everything, or each started by itself.
+"""Processes of lookup workers: forked from one that has imported everything, or started one by one.
 
 What a start takes are imports, 0.13 s of a core that could answer meanwhile. So one process is started for several
 workers: it imports, forks them, and reaps them; it ends with the last. It has one thread and no connection to an index,
@@ -20,7 +20,7 @@ from flashgrep import __version__
 from flashgrep.search.lookup_worker import pack
 
 START_SECONDS = 30.0
-"""When the parent of workers has not said by then who they are, it hangs."""
+"""Seconds after which a workers' parent that has not reported their ids counts as hung."""
 MOST_BYTES = 1 << 10
 """Of what it says: ids."""
 
@@ -28,7 +28,7 @@ PROGRAM = (
     "import gc, os; gc.disable(); os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
     "from flashgrep.search.lookup_worker import main; main()"
 )
-"""A worker's start is imports, and a crowd waits for it: neither garbage collection nor threads for matrices help."""
+"""A worker's start is imports, and many wait for it: no garbage collection and no BLAS threads."""
 
 
 class Process(Protocol):

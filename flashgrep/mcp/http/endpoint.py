@@ -27,7 +27,7 @@ from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
 
 Context = ServerRequestContext[Any, Request]
 QUEUED: Final = 64
-"""Reports of progress waiting for the network; more are dropped, the next one says more than they did."""
+"""Progress reports waiting for the network; more are dropped, since the next one supersedes them."""
 
 
 def make_server(service: Service, sessions: Sessions) -> Server[Any]:

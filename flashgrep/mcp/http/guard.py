@@ -1,4 +1,4 @@
-"""Who may come in: the first thing every request meets, before any of its body is understood.
+"""Admission of requests, before any of the body is parsed.
 
 A page in a browser can send requests here and, by a name it controls, even read the answers. So the host must be one
 of ours with our port, an origin, where there is one, too, a body must be declared JSON, and a token must be shown.
@@ -25,7 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 NAMES: Final = ("127.0.0.1", "localhost")
 JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type", KEY_HEADER})
 OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
-"""What tells nothing of anybody's code."""
+"""Paths that reveal nothing about anybody's code."""
 VISITOR: Final = "flashgrep.visitor"
 """Set in the scope of a request that a browser on our page has sent, by its cookie and key: it may only read."""
 MOST_DRAINED: Final = 64 * 1024
@@ -34,7 +34,7 @@ DRAIN_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is turned away."""
+    """Why a request is rejected."""
 
     status: int
     reason: str
@@ -44,14 +44,14 @@ class Refusal:
 
 @dataclass(slots=True)
 class Guard:
-    """Lets through what may come in; ``token`` is asked at each request, None: nobody has to show one."""
+    """Admits requests; ``token`` is called for each, None: no token is required."""
 
     app: App
     port: int
     token: Callable[[], str] | None
     max_body: int
     seen: Callable[[], None]
-    """Called for every request let in, so that the daemon does not take itself for idle."""
+    """Called for every admitted request, so that the daemon does not consider itself idle."""
     visitors: Visitors = field(default_factory=Visitors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,9 +82,9 @@ class Guard:
         await self.app(scope, receive_at_most(receive, self.max_body), send_with(send, added))
 
     def _judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
-        # DNS rebinding: a page's own name may lead here, but its Host header still says that name.
+        # DNS rebinding: a page's name may resolve to us, but its Host header still has that name.
         if is_ambiguous or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
-            return Refusal(421, "foreign_host", "this is not the host you are looking for")
+            return Refusal(421, "foreign_host", "unknown Host header")
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{name}:{self.port}" for name in NAMES}:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")
@@ -127,14 +127,14 @@ def read_bearer(headers: Mapping[str, str]) -> str:
 
 
 def receive_at_most(receive: Receive, max_body: int) -> Receive:
-    """Return a ``receive`` by which a client has gone that sends more than it may."""
+    """Return a ``receive`` that reports a disconnect if the client sends more than it may."""
     left = max_body
 
     async def receive_rest() -> Message:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
-        # A declared length was checked already; this is for bodies in chunks, which declare none.
+        # A declared length was already checked; this is for chunked bodies, which declare none.
         return message if left >= 0 else {"type": "http.disconnect"}
 
     return receive_rest
@@ -157,8 +157,8 @@ def date_header() -> tuple[bytes, bytes]:
 
 
 async def refuse(refusal: Refusal, receive: Receive, send: Send) -> None:
-    """Answer a request that is turned away."""
-    # A small body is taken in first: closing on unread bytes resets the connection, and the answer is lost.
+    """Answer a rejected request."""
+    # Read a small body first: closing with unread bytes resets the connection, and the answer would be lost.
     left = MOST_DRAINED
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:

@@ -52,7 +52,7 @@ STATUS: Final = {
     -32000: 503,
     -32006: 403,
 }
-"""HTTP statuses of our codes; all others are 500."""
+"""HTTP statuses of our error codes; all others are 500."""
 NO_CONTENT: Final = 204
 TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
@@ -122,7 +122,7 @@ class Caller:
         self.session = session
 
     def notify(self, _method: str, _params: Any) -> bool:
-        """Drop a notification: there is no way to send it."""
+        """Drop a notification: it cannot be sent."""
         return False
 
     async def request(self, method: str, _params: Any) -> Any:
@@ -139,7 +139,7 @@ class Caller:
 
 
 class Routes:
-    """Everything but ``/mcp``."""
+    """All routes except ``/mcp``."""
 
     def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
         self._dispatcher = dispatcher
@@ -218,7 +218,7 @@ class Routes:
             return answer_error(error)
 
     async def answer_fault(self, request: Request, _error: Exception) -> Response:
-        """Answer for a fault of ours: its text stays in the log, under the id."""
+        """Answer an internal error: its text stays in the log, under the id."""
         internal = FlashgrepError("internal error", id=secrets.token_hex(4))
         noted = {"path": request.url.path, "id": internal.data["id"]}
         self._dispatcher.log.exception("request failed", **noted)  # noqa: LOG004 - Starlette calls us in its handler
@@ -231,7 +231,7 @@ class Routes:
         return JSONResponse(openapi(list(self._dispatcher.registry)))
 
     async def _show_docs(self, _request: Request) -> Response:
-        """Show the methods as a page for people, without a script and without anything from elsewhere."""
+        """Show the methods as a page for people, without scripts or external resources."""
         rows = "".join(
             f"<section><h2>POST /call/{html.escape(handler.name)}</h2><p>{html.escape(handler.doc)}</p>"
             f"<pre>{html.escape(json.dumps(handler.params_schema()['properties'], indent=1))}</pre></section>"
@@ -282,7 +282,7 @@ def openapi(handlers: list[Handler]) -> dict[str, Any]:
 
 def _body_too_long() -> TooLarge:
     """Return the error for a body that the guard gave up; a client that hung up will not read it."""
-    return TooLarge("the body is longer than is taken", guidance="send the request in parts")
+    return TooLarge("the body is too long", guidance="send the request in parts")
 
 
 def _json(body: bytes, status: int = 200) -> Response:
@@ -313,7 +313,7 @@ async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -
         data = await run_sync(read_file, workspace.editor, path)
     name = quote(path_to_text(path).rpartition("/")[2], errors="replace")
     headers = {**RAW_HEADERS, "content-disposition": f"inline; filename*=UTF-8''{name}"}
-    # Never as HTML: a page of a hostile repository would run with our origin.
+    # Never as HTML: a hostile repository's page would run with our origin.
     return Response(data, headers=headers, media_type="text/plain")
 
 

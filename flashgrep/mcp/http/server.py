@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals alone."""
+        """Do not touch signals."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
