@@ -1,14 +1,14 @@
 """Lookups of many clients share the processors: start-time fair queueing over connections, by processor time.
 
-Threads of one interpreter only take the processor from each other, so one lookup runs here at a time and the others
-wait, for their turn here or for a worker process that can run them. Whose connection has had the least time is next
-(start-time fair queueing: Goyal, Vin and Cheng, 1996); a connection's own lookups take turns. A lookup gives way at
-its next ``checkpoint`` once it has run for a quantum, and stops there when nobody waits for its answer any more. One
-that reaches no checkpoint for long, or waits for something else (``blocking``), is not waited for: others run alongside
-it, and so they do when every worker is busy with a long one.
+Threads of one interpreter only compete for the processor, so one lookup runs here at a time and the others wait for
+their turn here or for a worker process. The connection that has had the least time is next (start-time fair queueing:
+Goyal, Vin and Cheng, 1996); a connection's own lookups take turns. A lookup yields at its next ``checkpoint`` once it
+has run for a quantum, and stops there if nobody waits for its answer any more. The scheduler does not wait for one that
+reaches no checkpoint for long, or that waits for something else (``blocking``): others run alongside it, as they do
+while every worker is busy with a long one.
 
-The state is shared by the event loop and the threads of the lookups, and changes with the lock held. Workers are
-spoken to on the event loop alone, except for ``serving``.
+The state is shared by the event loop and the threads of the lookups, and changes only with the lock held. Workers are
+called only on the event loop, except for ``serving``.
 """
 
 import asyncio
@@ -30,35 +30,35 @@ from flashgrep.checkpoint import CURRENT_TURN, Abandoned
 from flashgrep.shared_turn import SHARED_TURN
 
 QUANTUM = 0.005
-"""Seconds a lookup runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
+"""Seconds a lookup runs before it yields to another: most end sooner; switching threads costs 0.1 ms."""
 PATIENCE = 0.02
 """Seconds without a checkpoint after which others run alongside a lookup: it is in a library, or in a system call."""
 THREADS_PER_FLOW = 4
-"""Lookups of one connection that have begun and not ended; the others of it wait without a thread."""
+"""Most started lookups of one connection; its others wait without a thread."""
 THREADS = 256
-"""Lookups begun in all; a thread that waits costs about 100 KB."""
+"""Most started lookups in all; a waiting thread costs about 100 KB."""
 SPARE = 32
-"""Once this many have begun, only connections that have none may begin one."""
+"""Once this many have started, only connections without one may start another."""
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
-"""Whose lookups they are: a connection."""
+"""The owner of lookups: a connection."""
 
 
 class Worker(Protocol):
     """A process that runs one lookup at a time."""
 
     def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
-        """Have a lookup run; ``reply`` is called once, on the event loop, with None where it has no answer.
+        """Run a lookup; ``reply`` is called once, on the event loop, with None if there is no answer.
 
-        ``limit``: on the clock of time.monotonic(); a worker that answers much later hangs.
+        ``limit``: on the clock of time.monotonic(); a worker that exceeds it by far counts as hung.
         """
 
     def cancel(self) -> None:
-        """Have the lookup end: nobody waits for its answer any more."""
+        """Cancel the lookup: nobody waits for its answer any more."""
 
 
 class Workers(Protocol):
@@ -83,7 +83,7 @@ class Workers(Protocol):
 
 
 class Portable(Protocol[ResultT_co]):
-    """A lookup that a worker can run, too."""
+    """A lookup that a worker can also run."""
 
     @property
     def place(self) -> Hashable:
@@ -91,10 +91,10 @@ class Portable(Protocol[ResultT_co]):
 
     @property
     def limit(self) -> float:
-        """When a worker that has it still hangs, on the clock of time.monotonic()."""
+        """When a worker still running it counts as hung, on the clock of time.monotonic()."""
 
     def request(self, worker: Any) -> bytes | None:
-        """Return what to ask a worker, as things are now; None where this has to be answered here."""
+        """Return what to ask a worker now; None if it must be answered here."""
 
     def result(self, reply: bytes) -> ResultT_co:
         """Return what a worker has answered."""
@@ -106,7 +106,7 @@ class _Flow:
 
     key: Hashable
     served: float
-    """Virtual time in seconds: the service it had, raised to that of the others when it comes back from idleness."""
+    """Virtual time in seconds: the service received, raised to that of the others after idleness."""
     members: int = 0
     begun: int = 0
     waiting: "deque[_Task]" = field(default_factory=deque)
@@ -119,7 +119,7 @@ class _Task:
     flow: _Flow
     scheduler: "Scheduler"
     ready: asyncio.Future[None]
-    """Done when it may begin here, or has been answered by a worker."""
+    """Done when it may start here, or a worker has answered it."""
     portable: Portable[object] | None = None
     """Set while a worker may run it."""
     place: Hashable = None
@@ -128,11 +128,11 @@ class _Task:
     """Who runs it now, if a worker does."""
     reply: bytes | None = None
     gate: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released when it may continue; its thread waits here."""
+    """Released when it may continue; its thread waits for it."""
     begun: bool = False
-    """Whether it holds one of the places for lookups that have begun here."""
+    """Whether it occupies one of the slots for lookups started here."""
     threaded: bool = False
-    """Whether its thread runs or waits at the gate; before that a cancellation ends it at once."""
+    """Whether its thread runs or waits at the gate; before that, a cancellation ends it at once."""
     runs: bool = False
     """Whether it is the one that runs; False too while others run alongside it."""
     stopped: bool = False
@@ -141,10 +141,10 @@ class _Task:
     since: float = 0.0
     """When its turn, or its worker, began; on the clock of time.monotonic()."""
     used: float = 0.0
-    """What its thread had used of the processor when that was charged last, by time.thread_time()."""
+    """Processor time of its thread when last charged, by time.thread_time()."""
 
     def give_way(self) -> None:
-        # By the clock, since others wait by the clock: by processor time a turn was up to four times as long on a busy
+        # By the clock, since others wait by the clock: by processor time, a turn was up to four times as long on a busy
         # machine, and a polite client waited three times as long alongside a search of one big file.
         if not self.runs or (self.scheduler.contended and time.monotonic() - self.since > QUANTUM):
             self.scheduler.requeue(self)
@@ -162,7 +162,7 @@ class Scheduler:
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
         if workers is not None:
-            # Called on the event loop, where alone workers are spoken to.
+            # Called on the event loop, the only place that talks to workers.
             workers.freed = self._assign_to_workers
         self._lock = threading.Lock()
         self._flows: dict[Hashable, _Flow] = {}
@@ -183,12 +183,12 @@ class Scheduler:
         self._used_seconds = 0.0
         self._ended = 0.0
         self.contended = False
-        """Whether anybody waits for a turn here; read without the lock."""
+        """Whether any lookup waits for a turn here; read without the lock."""
 
     async def run(
         self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
     ) -> ResultT:
-        """Call ``begin`` when its turn comes, and what that returns in a thread, to its result.
+        """Call ``begin`` when its turn comes, run what it returns in a thread, and return the result.
 
         ``portable``: the same for a worker, if one is there sooner. Cancelled, the lookup ends at its next
         checkpoint; nobody waits for that.
@@ -210,12 +210,12 @@ class Scheduler:
             self._loop_thread = threading.get_ident()
         task = self._enqueue(FLOW.get(), portable)
         try:
-            # The only wait that costs no thread: here lie the lookups of a connection beyond its share.
+            # The only wait without a thread: for the lookups of a connection beyond its share.
             await task.ready
             if portable is not None and task.reply is not None:
                 return portable.result(task.reply)
-            # ``begin`` is called here, on the loop, and takes the snapshot: what was saved while the lookup waited is
-            # seen. A cancelled lookup keeps its thread until its next checkpoint.
+            # ``begin`` is called here, on the loop, and takes the snapshot, so it sees what was saved while the lookup
+            # waited. A cancelled lookup keeps its thread until its next checkpoint.
             return await anyio.to_thread.run_sync(
                 self._execute, task, begin(), abandon_on_cancel=True, limiter=self._limiter
             )
@@ -238,7 +238,7 @@ class Scheduler:
         return used
 
     def requeue(self, task: _Task) -> None:
-        """Have a lookup wait in its thread until it is its turn again."""
+        """Let a lookup wait in its thread until its next turn."""
         with self._lock:
             self._charge(task)
             task.flow.waiting.append(task)
@@ -248,7 +248,7 @@ class Scheduler:
             raise Abandoned
 
     def pause(self, task: _Task) -> None:
-        """Have others run alongside a lookup until it is queued again."""
+        """Let others run alongside a lookup until it is queued again."""
         with self._lock:
             self._charge(task)
             self._run_next()
@@ -259,25 +259,25 @@ class Scheduler:
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
-                # Back from idleness here, if only workers have its lookups: time it did not use is not saved up.
+                # Idle here, if only workers have its lookups: unused time is not saved up.
                 flow.served = max(flow.served, self._now)
             ready = asyncio.get_running_loop().create_future()
             task = _Task(flow, self, ready, portable, None if portable is None else portable.place)
             flow.members += 1
             self._used.set()
             flow.waiting.append(task)
-        # A worker that is free now is asked past the queue: where one is free, nobody who could use it waits.
+        # Use a free worker without queueing: if one is free, nobody else who could use it waits.
         worker = self._workers.free(portable.place) if self._workers is not None and portable is not None else None
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)
         else:
             with self._lock:
                 if portable is not None and self._workers is not None:
-                    if len(self._for_workers) > self._most_for_workers:  # none may ever have been given to a worker
+                    if len(self._for_workers) > self._most_for_workers:  # perhaps none was ever given to a worker
                         self._for_workers = [one for one in self._for_workers if one[2] in one[2].flow.waiting]
                         heapq.heapify(self._for_workers)
                         self._most_for_workers = 2 * len(self._for_workers) + SPARE
-                    # The number keeps equal times in order of arrival, and keeps the heap from comparing tasks.
+                    # The number keeps equal times in order of arrival, and prevents comparing tasks.
                     heapq.heappush(self._for_workers, (flow.served, next(self._numbers), task))
                 # While the watch runs, one that a worker is going to take need not look for a turn here: the watch
                 # does.
@@ -286,11 +286,11 @@ class Scheduler:
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
-        """Return whether a worker will run a lookup, as things are, so that it takes no turn here."""
+        """Return whether a worker is going to run a lookup, so that it takes no turn here."""
         return task.portable is not None and self._workers is not None and task.place in self._workers.serving
 
     def _assign_to_workers(self) -> None:
-        """Give free workers the lookups that are next of those they can run; on the event loop."""
+        """Give free workers the next lookups they can run; on the event loop."""
         if self._workers is None:
             return
         free: dict[Hashable, Worker | None] = {}
@@ -314,7 +314,7 @@ class Scheduler:
             worker = free.pop(task.place)
             if worker is None:
                 free[task.place] = None
-                # Kept aside, so that a place without a worker does not keep others from theirs.
+                # Put aside, so that a place without a worker does not block others.
                 passed.append((served, number, task))
             else:
                 self._hand(task, portable, worker)
@@ -323,7 +323,7 @@ class Scheduler:
                 heapq.heappush(self._for_workers, one)
 
     def _hand(self, task: _Task, portable: Portable[object], worker: Worker) -> None:
-        """Have a free worker run a lookup that waits, or have it wait for its turn here; on the event loop."""
+        """Let a free worker run a waiting lookup, or let it wait for its turn here; on the event loop."""
         request = portable.request(worker)
         with self._lock:
             if request is None or task.begun:  # begun by a thread just now
@@ -345,7 +345,7 @@ class Scheduler:
                 self._end(task)
             elif reply is None:
                 task.portable = None
-                # The worker could not answer it, or ended: it has waited its turn once and comes first here.
+                # The worker failed or ended: the lookup has already waited and comes first here.
                 task.flow.waiting.appendleft(task)
                 self._run_next()
             else:
@@ -368,7 +368,7 @@ class Scheduler:
                 self._end(task)
 
     def _leave(self, task: _Task) -> None:
-        """Have a lookup stop that nobody waits for any more; nothing where it has ended."""
+        """Stop a lookup that nobody waits for any more; does nothing if it has ended."""
         with self._lock:
             task.stopped = True
             if task.ended:
@@ -377,9 +377,9 @@ class Scheduler:
                 task.flow.waiting.remove(task)
                 task.gate.release()  # its thread, if it has one, continues and finds that it is stopped
             if task.worker is not None:
-                task.worker.cancel()  # it is not free before it replies
+                task.worker.cancel()  # it is free only after it replies
             elif not task.threaded:
-                # No thread will call _end for it. One with a thread ends in _execute, at its next checkpoint.
+                # Without a thread nothing else calls _end. One with a thread ends in _execute, at its next checkpoint.
                 self._end(task)
 
     def _end(self, task: _Task) -> None:
@@ -388,7 +388,7 @@ class Scheduler:
         self._charge(task)
         flow = task.flow
         flow.members -= 1
-        # A connection without lookups leaves nothing behind: the table is as large as what is asked just now.
+        # Drop a connection without lookups, so that the table only has current ones.
         if not flow.members:
             self._flows.pop(flow.key, None)
         if task.begun:
@@ -397,10 +397,10 @@ class Scheduler:
             self._run_next()
 
     def _charge(self, task: _Task) -> None:
-        """End a lookup's turn, if it has one, and note what it has used of the processor; in its thread, if any.
+        """End a lookup's turn, if it has one, and charge its processor time; in its thread, if any.
 
-        Not how long it had the turn: on a busy machine other programs run for most of that, and whom they held up for
-        a second would wait until all others had a second, too.
+        Not the duration of its turn: on a busy machine other programs run for most of that, and a lookup they delayed
+        for a second would wait until all others had a second, too.
         """
         self._end_turn(task)
         if task.threaded:
@@ -424,7 +424,7 @@ class Scheduler:
             flow: task for flow in self._flows.values() if flow.waiting and (task := self._first(flow)) is not None
         }
         if self._running is None and firsts:
-            # Linear in the connections that wait; a heap would have to follow every change of ``served``.
+            # Linear in the waiting connections; a heap would have to follow every change of ``served``.
             flow = min(firsts, key=lambda flow: flow.served)
             task = firsts[flow]
             flow.waiting.remove(task)
@@ -436,13 +436,13 @@ class Scheduler:
                 task.begun, task.portable = True, None
                 flow.begun += 1
                 self._begun += 1
-                # call_soon_threadsafe writes to the loop's self-pipe: a system call that the loop's own thread can
-                # spare.
+                # call_soon_threadsafe writes to the loop's self-pipe, a system call that the loop's own thread does not
+                # need.
                 if threading.get_ident() == self._loop_thread:
                     _set_ready(task)
                 else:
                     self._loop.call_soon_threadsafe(_set_ready, task)
-            # What else this connection has may not run now, so it does not contend.
+            # Its other lookups may not run now, so it does not compete.
             if self._first(flow) is None:
                 del firsts[flow]
         self.contended = bool(firsts)
@@ -452,7 +452,7 @@ class Scheduler:
 
     def _first(self, flow: _Flow) -> _Task | None:
         """Return the first of a connection's lookups that may run here."""
-        # Lookups that have begun always go on: their thread and memory are taken already.
+        # Started lookups always continue: their thread and memory are already in use.
         may_begin = flow.begun < (THREADS_PER_FLOW if self._begun < SPARE else 1) and self._begun < THREADS
         for task in flow.waiting:
             if task.begun or (may_begin and not self._waits_for_worker(task)):
@@ -460,13 +460,13 @@ class Scheduler:
         return None
 
     def _watch(self) -> None:
-        """Wait no longer for a lookup that reaches no checkpoint; on the event loop, while anybody waits."""
+        """Stop waiting for a lookup that reaches no checkpoint; on the event loop, while any other waits."""
         with self._lock:
             task = self._running
             # It continues alongside the others; at its next checkpoint it queues like them.
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
                 self._end_turn(task)
-            # By these the workers learn that lookups wait: more of them may be started.
+            # Tells the workers that lookups wait, so that more may be started.
             places = Counter(task.place for flow in self._flows.values() for task in flow.waiting)
         if self._workers is not None:
             for place, waiting in places.items():

@@ -1,6 +1,6 @@
 """``python -m flashgrep.indexer``: see ``process``.
 
-A module of its own, since a worker that multiprocessing spawns imports the main module again unless it is ``__main__``.
+A separate module, since a worker spawned by multiprocessing imports the main module again unless it is ``__main__``.
 """
 
 from flashgrep.indexer.process import main

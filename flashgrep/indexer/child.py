@@ -1,4 +1,4 @@
-"""The daemon's end of an indexer: starts one, hands it commands, reads its events, ends it."""
+"""The daemon's side of an indexer: starts it, sends commands, reads events, ends it."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.own_folders import make_store
 
 EVENT_BYTES = 256 << 20
-"""The longest event: a batch of some thousand rows; a million files make about 100 MB."""
+"""Maximum size of an event: a batch of some thousand rows; a million files make about 100 MB."""
 
 END_SECONDS = 0.5
-"""An indexer that has nothing to do ends at once when its stdin does."""
+"""An idle indexer ends at once when its stdin is closed."""
 
 
 Content = tuple[bytes, bytes]
-"""A content of a revision: git's name of it, in hexadecimal digits, and the path of a file with it."""
+"""A content of a revision: its blob id in hexadecimal, and the path of a file with it."""
 
 
 class IndexerFailed(Exception):
@@ -43,7 +43,7 @@ class RootLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """Part of a batch as stored."""
+    """A stored part of a batch."""
 
     generation: int
     rows: list[FileRow]
@@ -53,9 +53,9 @@ class StoredPart:
 
 
 class StageReport(NamedTuple):
-    """How far a late stage is; ``problem``: why the embedder does not answer.
+    """Progress of a late stage; ``problem``: why the embedder does not answer.
 
-    ``remade``: what other projects share was dropped, and is to be rebuilt for them, too.
+    ``remade``: shared data was dropped and must be rebuilt for other projects, too.
     """
 
     left: Left
@@ -73,10 +73,10 @@ class IndexerChild:
 
     @classmethod
     async def start(cls, job: IndexJob) -> "IndexerChild":
-        """Make the folder of the index, if need be, and start an indexer.
+        """Create the folder of the index if needed, and start an indexer.
 
         Raises:
-            OSError: there can be no folder, or no process.
+            OSError: the folder or the process cannot be created.
 
         """
         await anyio.to_thread.run_sync(make_store, job.index.parent, job.owner)
@@ -88,9 +88,9 @@ class IndexerChild:
         return self._process.pid
 
     async def close(self) -> None:
-        """End it, in the middle of a transaction if need be: what is not stored is indexed again."""
+        """End it, even in the middle of a transaction: what is not stored is indexed again."""
         with anyio.move_on_after(END_SECONDS, shield=True):
-            # The end of its input is what it understands as the end; a kill is for one that does not listen.
+            # Closing its input ends it; kill it if it does not react.
             if self._process.stdin is not None:
                 await self._process.stdin.aclose()
             await self._process.wait()
@@ -100,7 +100,7 @@ class IndexerChild:
             await self._process.aclose()
 
     async def update(self, project: ProjectJob, batch: int, marks: Mapping[bytes, Mark]) -> AsyncIterator[StoredPart]:
-        """Have these paths of a project read again; yields as parts are stored."""
+        """Make the indexer read these paths of a project again; yields as parts are stored."""
         files = [[path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours]
         forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
         await self._send({"op": "update", "batch": batch, "files": files, "forget": forget}, project)
@@ -113,7 +113,7 @@ class IndexerChild:
             yield StoredPart(event["generation"], rows, gone, event["bytes"], last)
 
     async def finish(self, project: ProjectJob, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
-        """Have a stage reach a project's texts (vectors by the embedder of these settings); yields as it continues."""
+        """Run a stage over a project's texts (vectors by the embedder of these settings); yields its progress."""
         await self._send({"op": stage, "embedding": embedding}, project)
         last = False
         while not last:
@@ -122,7 +122,7 @@ class IndexerChild:
             yield StageReport(Left(event["texts"], event["bytes"]), event["problem"], event["remade"])
 
     async def keep(self, project: ProjectJob, wanted: Mapping[Content, bool]) -> AsyncIterator[int]:
-        """Have texts of revisions kept, and parsed where that is said; yields how many are left."""
+        """Store texts of revisions, and parse them if requested; yields how many are left."""
         contents = [[blob.decode("ascii"), path.decode("latin-1"), parse] for (blob, path), parse in wanted.items()]
         await self._send({"op": "keep", "contents": contents}, project)
         last = False
@@ -132,11 +132,11 @@ class IndexerChild:
             yield event["left"]
 
     async def stop(self) -> None:
-        """Have a stage, or the keeping of texts, end where it is, its batches in work apart."""
+        """Stop a stage, or the storing of texts, after the batches in progress."""
         await self._send({"op": "stop"})
 
     async def merge(self) -> AsyncIterator[Merging]:
-        """Have segments merged, where they are many; yields how far that is."""
+        """Merge segments if there are many; yields the progress."""
         await self._send({"op": "merge"})
         merging = Merging(0.0, remade=False)
         while merging.share < 1:
@@ -145,9 +145,9 @@ class IndexerChild:
             yield merging
 
     async def forget(self, roots: Iterable[bytes], kept: Iterable[bytes]) -> bool:
-        """Have projects forgotten: these, and all whose root is gone but the ``kept``.
+        """Drop projects: these, and all whose root is gone except the ``kept``.
 
-        Returns whether chunks are to be rebuilt for every project.
+        Returns whether chunks must be rebuilt for every project.
         """
         names = {"roots": roots, "kept": kept}
         lists = {name: [root.decode("latin-1") for root in group] for name, group in names.items()}
@@ -157,14 +157,14 @@ class IndexerChild:
     async def _send(self, command: dict[str, Any], project: ProjectJob | None = None) -> None:
         if project is not None:
             try:
-                # With device and inode, so that the child opens the same folder, or says that it is another one.
+                # With device and inode, so that the child opens the same folder or reports that it is another one.
                 command["project"] = project.to_json()
             except OSError as error:
                 raise RootLost(str(error)) from error
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
         try:
             await self._process.stdin.send(orjson.dumps(command) + b"\n")
-        # It is gone; its last words, if any, say why, and receiving raises them.
+        # It ended; receiving raises its last event, if any, which says why.
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._receive()
 
@@ -172,7 +172,7 @@ class IndexerChild:
         try:
             line = await self._events.receive_until(b"\n", EVENT_BYTES)
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise IndexerFailed("died", "the indexer ended without a word") from None
+            raise IndexerFailed("died", "the indexer ended without giving a reason") from None
         event: dict[str, Any] = orjson.loads(line)
         if event["event"] == "failed":
             raise IndexerFailed(event["reason"], event["detail"])

@@ -1,9 +1,9 @@
-"""Where a text may be cut into chunks: its lines that are not blank, how bad a cut before each is, which cuts to take.
+"""Where to cut a text into chunks: its non-blank lines, the cost of a cut before each, and the cuts chosen.
 
 Blank bytes are those up to 0x20. A rank orders cuts, the lower the better: by how deep in definitions a line is, by
-whether it hangs on the line before, by its indentation, by a blank line before it. Cuts of one rank part siblings
-(definitions of one class, statements of one body). Siblings that fit are gathered in order up to the goal; one that
-does not is cut at its own best places, and its parts join no sibling but when tiny.
+whether it continues the previous line, by its indentation, by a blank line before it. Cuts of one rank separate
+siblings (definitions of one class, statements of one body). Siblings that fit are gathered in order up to the goal; one
+that does not fit is cut at its own best places, and its parts join a sibling only if tiny.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ Ints = NDArray[np.int64]
 # Units
 
 WIDE: Final = 1_500
-"""A line of more bytes is cut inside."""
+"""A longer line, in bytes, is cut inside."""
 _WINDOW: Final = 1_000
 _REST: Final = 250
 """Minimum bytes left of a line after a cut inside it; keeps clear of its ``\\r\\n`` too."""
 _MARGIN: Final = 200
-"""Blanks at a line's beginning that may count as indentation."""
+"""Most blanks at a line's beginning that count as indentation."""
 _BLANK: Final = 0x20
 _NEWLINE: Final = 10
 CHARACTER_MASK: Final = 0xC0
@@ -34,14 +34,14 @@ CHARACTER_REST: Final = 0x80
 # Ranks
 
 STEP: Final = 1_000
-"""Between the ranks of cuts through one more definition."""
+"""Difference in rank of a cut through one more definition."""
 _HANGS: Final = 500
 _INDENT: Final = 10
 _DEEPEST: Final = 40
-"""Columns of indentation told apart; keeps the terms of a rank from running into each other."""
+"""Most columns of indentation distinguished; keeps the terms of a rank from overlapping."""
 _NO_GAP: Final = 5
 _NESTED: Final = 60
-"""Definitions in definitions told apart; bounds how often a text is cut again."""
+"""Most levels of nested definitions distinguished; bounds how often a text is cut again."""
 _INSIDE: Final = 1 << 60
 """Rank of a cut inside a line: above any depth."""
 _CLOSES: Final = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", np.uint8))
@@ -49,7 +49,7 @@ _CLOSES: Final = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", n
 _GOES_ON: Final = tuple(
     int.from_bytes(word, "little") for word in b"else elif exce fina catc resc ensu then done esac".split()
 )
-"""First four letters of words that go on with the statement before."""
+"""First four letters of words that continue the previous statement."""
 _END: Final = int.from_bytes(b"end", "little")
 _LETTER: Final = np.array([chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
 _DECORATOR: Final = {"csharp": b"[", "rust": b"#[", "php": b"#[", "cpp": b"[["}
@@ -62,23 +62,23 @@ HARD: Final = 2_000
 """Maximum number of bytes of a chunk: a function that holds no other may be as large."""
 _GOAL: Final = 1_200
 _TINY: Final = 200
-"""A smaller chunk says too little for a vector of its own: it joins the neighbour it is closer to."""
+"""A smaller chunk has too little text for its own vector: it joins the closer neighbour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Lines that are not blank, or windows of long lines; all columns are of one length."""
+    """Non-blank lines, or windows of long lines; all columns have the same length."""
 
     starts: Ints
     """Offset each begins at."""
     first: Ints
-    """Offset of its first byte that is not blank."""
+    """Offset of its first non-blank byte."""
     last: Ints
-    """Offset after the last byte, in it or before it, that is not blank."""
+    """Offset after the last non-blank byte in it or before it."""
     lines: Ints
     """Line number from 1."""
     whole: NDArray[np.bool_]
-    """False where it continues with a line begun before."""
+    """False if it continues a line begun before."""
     words: NDArray[np.uint32]
     """Its first four bytes from ``first`` on, little endian."""
 
@@ -139,7 +139,7 @@ def _cut_wide(text: NDArray[np.uint8], ink: Ints, units: Units, wide: Ints) -> U
 
 
 def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> Ints:
-    """Return how bad a cut before each unit is.
+    """Return the cost of a cut before each unit.
 
     ``spans``: definitions as (start, end); ``skips``: comments and string text as (start, end), ordered.
     """
@@ -147,11 +147,11 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     # A definition opens after its first line and closes after its last: the cut before the line that follows is free.
     first, final = units.find(spans[:, 0]) + 1, units.find(spans[:, 1] - 1) + 1
     count = len(units.starts)
-    # One up where a definition opens, one down where it closes; the running sum is how deep each line is.
+    # +1 where a definition opens, -1 where it closes; the running sum is the nesting depth of each line.
     steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
-    # A unit hangs on the one before if it closes or continues with that, or is what a comment or a decorator is about.
+    # A unit belongs to the previous one if it closes or continues it, or is what a comment or a decorator is about.
     words = units.words
     hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24])
     for word in _GOES_ON:
@@ -167,7 +167,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
 
     indent = np.minimum(units.first - units.starts, _DEEPEST)
     ranks: Ints = depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
-    # Only where nothing else is left to cut at.
+    # Only if nothing else is left to cut at.
     ranks[~units.whole] = _INSIDE
     return ranks
 
@@ -176,7 +176,7 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     """Return consecutive ranges of units (first, end), each at most ``HARD`` bytes: at the best cuts first."""
     starts, last = units.starts.tolist(), units.last.tolist()
     ranges: list[tuple[int, int]] = []
-    # A stack instead of recursion: the nesting of a text may be deeper than Python allows.
+    # A stack instead of recursion: a text may be nested deeper than Python allows.
     todo = [(0, len(starts))]
     while todo:
         first, end = todo.pop()

@@ -34,18 +34,18 @@ from flashgrep.lazy import LazyAttribute
 HEADER_BYTES: Final = 200
 """Maximum number of bytes of the signatures that go with a part of a definition."""
 _NAME_BYTES: Final = 200
-"""A longer name is not one a person wrote."""
+"""People do not write longer names."""
 _NAME_PARTS: Final = 12
 _EXTENSION: Final = KIND_ID["extension"]
 NAMED_KINDS: Final = tuple(KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"}))
-"""What gives a chunk its name first; a macro is a constant more often than a function."""
+"""Kinds preferred for a chunk's name; a macro is more often a constant than a function."""
 _HEADING: Final = KIND_ID["heading"]
 _NAMED: Final = frozenset(NAMED_KINDS) | {_HEADING}
 _CALLABLE: Final = frozenset(KIND_ID[kind] for kind in CALLABLE_KINDS)
 _TYPE: Final = frozenset(KIND_ID[kind] for kind in TYPE_KINDS)
 _SCOPES: Final = _NAMED | {KIND_ID["macro"], KIND_ID["module"], KIND_ID["namespace"]}
 _PACKAGE: Final = KIND_ID["package"]
-"""A package's clause is in each of its files and tells none of them apart."""
+"""A package clause is in each of its files, so it distinguishes none of them."""
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\:]|->")
 
@@ -69,7 +69,7 @@ class Outline:
         self._data = data
         table = np.zeros((0, START + END), np.int64)
         if parsed is not None:
-            # Only rows that lie in the text: a table may be of another version of the file.
+            # Only rows within the text: a table may belong to another version of the file.
             table = parsed.definitions
             start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
             good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
@@ -108,7 +108,7 @@ class Outline:
             if row[START] < passed or row[KIND] not in _NAMED:
                 continue
             passed = row[END]
-            # Half of the chunk: what else is in it is there because it was small.
+            # Half of the chunk: the rest is in it because it was small.
             if 2 * (min(end, passed) - row[START]) >= end - start:
                 return self._describe(index)
             main = index if main < 0 else main
@@ -139,7 +139,7 @@ class Outline:
     def _find_around(self, start: int, end: int) -> Iterator[int]:
         """Yield the definitions around a chunk that begin before it, the innermost first.
 
-        What ends in the chunk's second half counts: only the brackets that close the scopes above may follow.
+        A definition that ends in the chunk's second half counts: only closing brackets of outer scopes may follow.
         """
         index = bisect_left(self._starts, start) - 1
         while index >= 0:
@@ -148,7 +148,7 @@ class Outline:
             index = self._above[index]
 
     def _describe(self, index: int) -> tuple[str, str]:
-        """Return a definition's kind, and its name after those of the scopes around it.
+        """Return a definition's kind and its qualified name.
 
         A qualifier (``Stack::push``) is in for the type around.
         """
@@ -190,7 +190,7 @@ class Sections:
     def name(self, start: int, end: int) -> str:
         """Return the path of headings a chunk begins under, empty for none.
 
-        A heading in its first quarter counts when it is below that one: what was between was an introduction.
+        A heading in its first quarter counts if it is a subheading of that one, whose text was an introduction.
         """
         index = max(0, bisect_right(self.offsets, start) - 1)
         if index >= len(self.offsets) or self.offsets[index] >= end:
@@ -231,7 +231,7 @@ def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]
             if line.startswith(fence) and not line.strip(fence[:1]):
                 fenced.append((opened, unit + 1))
                 fence = b""
-        # Front matter, which only the first line can begin, is passed over like a fence.
+        # Front matter, which only the first line can begin, is skipped like a fence.
         elif (mark[:1] in b"`~" and len(mark) >= len(b"```")) or (unit == 0 and line == b"---"):
             fence, opened = mark, unit
         elif mark[:1] == b"#":

@@ -1,4 +1,4 @@
-"""Cuts texts into chunks for search by meaning, along the definitions and headings already known of them.
+"""Cuts texts into chunks for search by meaning, along their known definitions and headings.
 
 The idea of cutting by syntax with siblings merged is that of cAST (Zhang and others, 2025); here the cuts come from
 columns of offsets instead of a tree, so nothing is parsed. The indexer and search both cut with this module: what waits
@@ -23,29 +23,29 @@ from flashgrep.languages import LANGUAGES, language_of
 MAX_CHUNKS: Final = 4_000
 """Most chunks of a file: about 4 MB of text."""
 HEAD: Final = 16_384
-"""Bytes taken of a data file or of minified text: its first records show its fields and what it is about."""
+"""Bytes used of a data file or of minified text: its first records show its fields and its subject."""
 DATA_LANGUAGES: Final = frozenset({"json", "jsonl", "csv", "lock", "svg", "xml", "po", "log", "diff", "jupyter"})
-"""Languages of data: rows alike by the thousand, of which a vector says nothing that words do not."""
+"""Data languages: thousands of similar rows, for which vectors add nothing to words."""
 _DENSE_LINE: Final = 1_000
-"""Mean bytes a line past which a text is minified."""
+"""Mean bytes per line beyond which a text counts as minified."""
 _LARGEST: Final = 4_000_000
-"""A larger text is data whatever it looks like; symbols are not read of it either."""
+"""A larger text always counts as data; its symbols are not read either."""
 _TABLE: Final = 1 << 18
-"""A larger text is data too when few of its bytes are letters, or when it is code that hardly defines anything."""
+"""A larger text also counts as data if few of its bytes are letters, or if it is code that hardly defines anything."""
 _SPREAD: Final = 1 << 16
 """Bytes a function or a type of such code has on average: registers of a chip, tables of characters, fonts."""
 _LETTERS: Final = 0.5
-"""Part of a text's bytes that are letters in prose and code; hexadecimal tables have less."""
+"""Share of letters in the bytes of prose and code; hexadecimal tables have less."""
 _BLANKS: Final = bytes(range(0x21))
 _ALPHABET: Final = bytes(range(ord("A"), ord("Z") + 1)) + bytes(range(ord("a"), ord("z") + 1)) + bytes(range(128, 256))
 MOST_DEFINES: Final = 12
-"""Names kept for a chunk; one that defines more is a table, and found by its words."""
+"""Most names kept for a chunk; one that defines more is a table, and is found by its words."""
 
 
 def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
     """Return a text's chunks with the words of each; ``parsed``: its symbols where its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
-    if parsed is not None and language in HOSTS:  # a section is about what it says, not what its examples define
+    if parsed is not None and language in HOSTS:  # a section is about its text, not what its examples define
         parsed = replace(parsed, definitions=parsed.definitions[parsed.definitions[:, DECLARES] == 0])
     spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
     starts = [start for start, _ in spans]
@@ -53,7 +53,7 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
     stored: list[StoredChunk] = []
     fields: list[Fields] = []
     for chunk in cut_chunks(data, language, parsed):
-        # Names are sorted by where they begin, so a chunk's own are a slice.
+        # Names are sorted by position, so a chunk's names are a slice.
         within = names[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
@@ -67,7 +67,7 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
     """Return what an embedder is given: the chunk's text below its file, its name and the header of what it is part of.
 
-    The embedded model was trained on code with these around it. Of several files with one text the first names it.
+    The embedded model was trained on code with this context. Of several files with one text, the first gives its name.
     """
     text = data[chunk.start : chunk.end].decode("utf-8", "replace")
     around = (path.decode("utf-8", "replace"), chunk.name, chunk.header)
@@ -77,7 +77,7 @@ def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
 def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[StoredChunk]:
     """Return a file's chunks in order, without the names they define.
 
-    They hold every byte of ``data[:measure_head(…)]`` above 0x20, once.
+    They contain every byte of ``data[:measure_head(…)]`` above 0x20 exactly once.
     """
     size = measure_head(data, language, parsed)
     # A text of blanks has no units, and the arrays below would be empty.

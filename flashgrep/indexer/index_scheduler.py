@@ -1,7 +1,7 @@
-"""Keeping a store up to date in the background, for its open projects: grams, symbols, chunks, vectors, in this order.
+"""Keeps a store up to date in the background for its open projects: grams, symbols, chunks, vectors, in this order.
 
-One indexer writes a store, one command after the other. Files that changed go first, those of the project with the
-fewest before others'; then one stage after the other, each of one project after another.
+One indexer writes a store, one command after the other. Changed files go first, starting with the project with the
+fewest; then one stage after the other, each project by project.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ QUIET_SECONDS = 0.1
 """Changes are handed to the indexer once none has come for this long: an editor's save is several events."""
 
 BURST_SECONDS = 2.0
-"""But at the latest after this long: a build that writes without end is indexed as it goes."""
+"""Maximum delay: an endless build is indexed as it goes."""
 
 INDEXER_IDLE_SECONDS = 20.0
 END_SECONDS = 5.0
@@ -42,7 +42,7 @@ RETRY_SECONDS = 30.0
 (a full disk, say); answers come from scans meanwhile."""
 
 MOST_ASKED = 200_000
-"""Contents of revisions that wait to be kept, for a project; those asked for first give way."""
+"""Most contents of revisions waiting to be stored for a project; the oldest requests are dropped."""
 
 EMBEDDER_RETRY_SECONDS = 60.0
 """An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
@@ -50,8 +50,8 @@ _HOUR = 3600.0
 
 
 def wait_before_retry(first: float, most: float, failures: int) -> float:
-    """Return after how many seconds to try again: ``first``, then twice as long each time, up to ``most``."""
-    return min(most, first * 2.0 ** min(failures, 100))  # a float has no room for more than 1,023 doublings
+    """Return the seconds until the next attempt: ``first``, then doubled each time, up to ``most``."""
+    return min(most, first * 2.0 ** min(failures, 100))  # a float overflows after 1,023 doublings
 
 
 class PendingFiles(Protocol):
@@ -59,7 +59,7 @@ class PendingFiles(Protocol):
 
     @property
     def pending(self) -> Mapping[bytes, Mark]:
-        """The paths that are not as the table has them."""
+        """The paths that differ from the table."""
 
     @property
     def table(self) -> FileTable:
@@ -68,21 +68,21 @@ class PendingFiles(Protocol):
     def take_stored(
         self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
     ) -> None:
-        """Take what the indexer stored; paths marked again since they were sent stay pending."""
+        """Apply what the indexer stored; paths marked again since they were sent stay pending."""
 
 
 class Host(Protocol):
     """The store whose index is kept up to date."""
 
     async def start_anew(self, why: str) -> None:
-        """Close the index and set it aside; every file of every open project is pending then."""
+        """Close the index and set it aside; every file of every open project becomes pending."""
 
     def set_aside(self, why: str) -> None:
         """Move the index away."""
 
 
 class ProjectIndexing:
-    """What a scheduler knows of one of its projects: what is pending there, and how far its stages are."""
+    """A scheduler's state of one project: what is pending, and the progress of its stages."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ProjectIndexing:
         self.embedding = embedding
         self.scheduler = scheduler
         self.settled = False
-        """Whether the project's files have been listed; before that nothing tells a burst of changes from its start."""
+        """Whether the project's files have been listed; before that, changes cannot be told from the first listing."""
         self.done: set[LateStage] = set()
         """Late stages that have reached every text."""
         self.parsed_to = 0
@@ -115,7 +115,7 @@ class ProjectIndexing:
         self._lost = False
 
     def poke(self) -> None:
-        """Say that there may be something to do."""
+        """Signal that there may be something to do."""
         self.wanted, self._lost = True, False
         self.scheduler.wake()
 
@@ -125,7 +125,7 @@ class ProjectIndexing:
         return bool(self.files.pending) and not self._lost
 
     def keep(self, contents: Iterable[Content], *, parse: bool) -> None:
-        """Have texts of a revision kept that somebody has asked about; ``parse``: with their symbols."""
+        """Store texts of a revision that was asked about; ``parse``: with their symbols."""
         for content in contents:
             self.asked[content] = parse or self.asked.get(content, False)
         for content in list(self.asked)[:-MOST_ASKED]:
@@ -133,26 +133,26 @@ class ProjectIndexing:
         self.scheduler.wake()
 
     def lose(self, why: str) -> None:
-        """Leave a project alone whose root is not there, until somebody asks about it."""
+        """Pause a project whose root is missing, until somebody asks about it."""
         self._lost, self.wanted = True, False
         self.asked.clear()
         self.progress.enter("failed", why)
 
     def embed_by(self, embedding: str) -> None:
-        """Have vectors made by another embedder."""
+        """Create vectors with another embedder."""
         self.embedding = embedding
         self.done.discard("vectors")
         self.progress.problem = ""
         self.poke()
 
     def make_vectors_anew(self) -> None:
-        """Have vectors made that are thought to be there: the file was damaged, or the model is not the same."""
+        """Create the vectors again: the file was damaged, or the model has changed."""
         if "vectors" in self.done:
             self.done.discard("vectors")
             self.poke()
 
     def note_parsed(self) -> None:
-        """Take note of how far symbols are stored."""
+        """Record up to where symbols are stored."""
         if "symbols" in self.done:
             self.parsed_to = int(self.files.table.columns[:, 0].max(initial=0))
 
@@ -173,11 +173,11 @@ class ProjectIndexing:
 
 
 class IndexScheduler:
-    """Has an indexer store what is pending, whenever there is something, and drives the late stages."""
+    """Makes an indexer store what is pending, and drives the late stages."""
 
     def __init__(self, job: IndexJob, host: Host, changing: anyio.Lock) -> None:
         self.changing = changing
-        """Held while a project reads its part of the index, and while projects are forgotten."""
+        """Held while a project reads its part of the index, and while projects are dropped."""
         self._job = job
         self._host = host
         self._projects: list[ProjectIndexing] = []
@@ -185,7 +185,7 @@ class IndexScheduler:
         self._idle = anyio.Event()
         self._child: IndexerChild | None = None
         self._served: ProjectIndexing | None = None
-        # Two tasks may want an indexer at once; a second one would be a second writer.
+        # Two tasks may need an indexer at once; a second one would be a second writer.
         self._starting = anyio.Lock()
         self._ended_by_us = False
         self._forgotten: set[bytes] = set()
@@ -193,7 +193,7 @@ class IndexScheduler:
         self._batch = 0
         self._failures = 0
         self._running: tuple[anyio.CancelScope, anyio.Event] | None = None
-        """While it runs: its scope, and what is set when it has ended."""
+        """While it runs: its scope, and an event set when it has ended."""
 
     @property
     def pid(self) -> int | None:
@@ -206,7 +206,7 @@ class IndexScheduler:
         return bool(self._projects)
 
     def wake(self) -> None:
-        """Say that there may be something to do."""
+        """Signal that there may be something to do."""
         self._work.set()
 
     async def wait_idle(self) -> None:
@@ -223,7 +223,7 @@ class IndexScheduler:
             tasks.start_soon(self.run, *self._running)
 
     async def remove(self, project: ProjectIndexing) -> None:
-        """Leave a project alone; the indexer is ended if it works for it, or has no other."""
+        """Remove a project; the indexer is ended if it is working for it, or has no other."""
         if project in self._projects:
             self._projects.remove(project)
         if not self._projects:
@@ -240,7 +240,7 @@ class IndexScheduler:
             await self.close()
 
     async def forget(self, roots: Collection[bytes]) -> bool:
-        """Have projects that are not open dropped from the store, unless the indexer fails; False: none is open now."""
+        """Drop projects that are not open from the store, unless the indexer fails; False: none is open now."""
         self._forgotten.update(roots)
         # The flag is cleared by success and by failure alike, so this ends either way.
         while not self._forgotten.isdisjoint(roots) and self._projects:
@@ -256,7 +256,7 @@ class IndexScheduler:
 
     @asynccontextmanager
     async def without_indexer(self) -> AsyncIterator[None]:
-        """End the indexer, and have none started inside the block: the index is being replaced."""
+        """End the indexer and prevent another one inside the block: the index is being replaced."""
         async with self._starting:
             self._ended_by_us = True
             await self.close()
@@ -280,14 +280,14 @@ class IndexScheduler:
                         OSError,
                         sqlite3.Error,
                         Busy,
-                    ) as error:  # nothing to be had of the system, a locked database
+                    ) as error:  # no system resources, or a locked database
                         await self._recover(IndexerFailed("error", str(error)), working)
         finally:
             ended.set()
 
     async def _work_off(self, working: dict[ProjectIndexing, None]) -> None:
-        """Do all there is to do; ``working``: is told the projects that something is done for."""
-        # Changed files always first, also those that change meanwhile; then what makes answers better.
+        """Do all pending work; ``working`` gets the projects that something is done for."""
+        # Changed files first, including those that change meanwhile; then what improves answers.
         finished = False
         while not finished:
             # Before anything is stored: rows sent to a deleted file would be lost without an error.
@@ -298,7 +298,7 @@ class IndexScheduler:
                     project.progress.start()
                     working[project] = None
                 project.wanted = False
-            # A save in a small project must not wait for the first indexing of a large one.
+            # A save in a small project must not wait for the initial indexing of a large one.
             turn = sorted(working, key=lambda project: len(project.files.pending))
             await self._forget()
             await self._store_changes(turn)
@@ -316,14 +316,14 @@ class IndexScheduler:
         self._tell_idle()
 
     async def _store_changes(self, projects: Sequence[ProjectIndexing]) -> None:
-        """Have grams stored until nothing is pending in these projects, then those of revisions asked about."""
+        """Store grams until nothing is pending in these projects, then those of revisions asked about."""
         for project in projects:
             await self._serve(project, self._store_pending(project))
         asked = [project for project in self._projects if project.asked]
         for project in asked:
             await self._serve(project, self._keep(project))
         if projects or asked:
-            # Exact search has all it needs: merging makes its lookups quicker, as do the stages that follow.
+            # Exact search has all it needs: merging only speeds up its lookups, as do the later stages.
             for project in projects:
                 if not project.waits and project.progress.stage != "failed":
                     project.progress.begin_merging()
@@ -336,7 +336,7 @@ class IndexScheduler:
             await self._open_index(project)
 
     def _is_urgent(self) -> bool:
-        """Return whether something waits that goes before late stages."""
+        """Return whether something more urgent than late stages waits."""
         return bool(self._forgotten) or any(project.waits or project.asked for project in self._projects)
 
     async def _serve(self, project: ProjectIndexing, work: Coroutine[None, None, None]) -> None:
@@ -354,8 +354,8 @@ class IndexScheduler:
             self._served = None
 
     async def _wait_for_work(self) -> None:
-        """Wait until there is something to do and changes pause; an indexer that waits for long is ended."""
-        # It stays for a while, since the next save needs it at once; afterwards its memory is worth more.
+        """Wait until there is something to do and changes pause; an indexer idle for long is ended."""
+        # It is kept for a while for the next save; after that its memory is worth more.
         with anyio.move_on_after(INDEXER_IDLE_SECONDS) as patience:
             await self._work.wait()
         if patience.cancelled_caught:
@@ -366,7 +366,7 @@ class IndexScheduler:
                 await self._work.wait()
             for project in refused if waiting.cancelled_caught else ():
                 project.wanted = True
-        # A new one before looking: what comes from now on sets it, and is not missed.
+        # A new event before checking: whatever comes from now on sets it and is not missed.
         self._work = anyio.Event()
         until = time.monotonic() + BURST_SECONDS
         seen = -1
@@ -383,7 +383,7 @@ class IndexScheduler:
         self._idle = anyio.Event()
 
     async def _recover(self, failure: IndexerFailed, working: Iterable[ProjectIndexing]) -> None:
-        """Have the work begun again: at once where we ended the indexer, else after a while."""
+        """Restart the work: at once if we ended the indexer, else after a while."""
         await self.close()
         for project in working:
             project.wanted = True
@@ -394,7 +394,7 @@ class IndexScheduler:
             with suppress(Busy):  # out of descriptors: the damage will be met again
                 await self._host.start_anew(failure.detail)
                 self._host.set_aside(failure.detail)
-        elif self._failures:  # what the next attempt mends is nobody's concern
+        elif self._failures:  # nobody needs to know what the next attempt repairs
             self._forgotten.clear()
             for project in self._projects:
                 project.asked.clear()  # answers come from git; the next question after a while asks again
@@ -415,7 +415,7 @@ class IndexScheduler:
             return child
 
     async def _forget(self) -> None:
-        """Have projects dropped from the store: those that were removed, and after a start those whose root is gone."""
+        """Drop projects from the store: removed ones, and after a start those whose root is gone."""
         if not self._projects:
             return
         child = await self._open_child()
@@ -429,7 +429,7 @@ class IndexScheduler:
             self._tell_idle()
 
     def _take_remade(self, *, remade: bool) -> None:
-        """Have all projects make their chunks and vectors again: what they share was dropped."""
+        """Make all projects rebuild their chunks and vectors: shared data was dropped."""
         if remade:
             for project in self._projects:
                 project.done -= {"chunks", "vectors"}
@@ -437,7 +437,7 @@ class IndexScheduler:
             self._work.set()
 
     async def _store_pending(self, project: ProjectIndexing) -> None:
-        """Have grams stored until nothing is pending."""
+        """Store grams until nothing is pending."""
         while project.waits:
             project.done.clear()
             if not project.index.is_open:
@@ -448,19 +448,19 @@ class IndexScheduler:
             project.progress.begin(len(sent), sum(mark.size for mark in sent.values()))
             async for part in child.update(project.job, self._batch, sent):
                 await self._open_index(project)
-                if self._child is not child:  # its numbers are of an index that was thrown away meanwhile
+                if self._child is not child:  # its numbers belong to an index discarded meanwhile
                     raise IndexerFailed("died", "the index was replaced")
                 project.take(sent, part)
 
     async def _keep(self, project: ProjectIndexing) -> None:
-        """Have texts of revisions kept until none is asked for, or something waits that goes before them."""
+        """Store texts of revisions until none is requested, or something more urgent waits."""
         while project.asked and not any(each.waits for each in self._projects):
             child, wanted, stopped, left = await self._open_child(), dict(project.asked), False, 0
             async for report in child.keep(project.job, wanted):
                 left = report
                 if not stopped and any(each.waits for each in self._projects):
                     stopped = True
-                    # Batches under way are finished and stored; a second "stop" could end the command that follows.
+                    # Batches in progress are finished and stored; a second "stop" could end the next command.
                     await child.stop()
             if not left:
                 project.asked = {one: parse for one, parse in project.asked.items() if wanted.get(one) != parse}
@@ -472,7 +472,7 @@ class IndexScheduler:
             await anyio.to_thread.run_sync(project.index.open)
 
     async def _finish(self, project: ProjectIndexing, stage: LateStage) -> None:
-        """Have one late stage reach every text of a project, or as many as it can before something urgent waits."""
+        """Run one late stage over every text of a project, or until something urgent waits."""
         progress = project.progress
         progress.enter(stage)
         self._tell_idle()

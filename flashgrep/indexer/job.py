@@ -16,16 +16,16 @@ from flashgrep.ingest.openat import RootFolder
 
 _PACKAGE = Path(__file__).parent.parent
 GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
-"""What the names of the packages with grammars begin with."""
+"""Prefixes of the names of grammar packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexJob:
-    """What the daemon wants of an indexer: which store it writes, and how."""
+    """An indexer's job: which store to write, and how."""
 
     index: Path
     owner: bytes
-    """The folder that the store is named by."""
+    """The folder the store is named after."""
     workers: int
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of the code that makes each late stage's rows; rows of other versions are dropped."""
@@ -44,17 +44,17 @@ class IndexJob:
 
 @dataclass(frozen=True, slots=True)
 class ProjectJob:
-    """A project as its indexer is told of it: its root, and how large its files may be, in bytes."""
+    """A project in the form for its indexer: its root, and the maximum file size in bytes."""
 
     root: RootFolder
     max_size: int
     kept_bytes: int
-    """What texts may have together that are there for revisions alone."""
+    """Most bytes of texts stored only for revisions."""
     kept_days: int
-    """For how long they stay when nobody asks."""
+    """How long they are kept if nobody asks."""
 
     def to_json(self) -> list[str | int]:
-        """Return what stands for it in a command.
+        """Return its form in a command.
 
         Raises:
             OSError: the root cannot be opened.
@@ -91,7 +91,7 @@ def stage_versions() -> Mapping[str, str]:
     grammars = [folder.name for name in GRAMMARS for folder in packages.glob(f"{name}*.dist-info")] if packages else []
     versions: dict[str, str] = {}
     before = " ".join(sorted(grammars))
-    for stage, files in made_by.items():  # each is built on the one before
+    for stage, files in made_by.items():  # each is built on the previous one
         content = hashlib.blake2b(before.encode(), digest_size=16)
         for file in sorted(files):
             content.update(hashlib.blake2b(file.read_bytes()).digest() + file.name.encode())

@@ -32,13 +32,13 @@ BATCH_BYTES = 1 << 20
 """Text in one batch: its words and vectors take about as much again, several times over while they are made."""
 
 FEW = 4 * BATCH
-"""Texts that are not worth starting processes for: half a second's work."""
+"""Not worth starting processes for less text than this: half a second's work."""
 
 FLUSH_PAIRS = 2 << 20
 """Postings of words stored at once, as one segment: those of about 30 MB of text, made in five seconds."""
 
 ENDING_SHARE = 0.1
-"""Merging the words of all chunks and giving pages back, as a part of the time that making them takes."""
+"""Merging the words of all chunks and freeing pages, as a share of the time for making them."""
 
 FLUSH_ROWS = 8192
 """Vectors stored at once: 2 MB."""
@@ -136,12 +136,12 @@ class MeaningStages:
                 left = Left(left.texts - len(done.text_ids), left.bytes - done.bytes)
                 yield left
             vector_set = self._append(vector_set, waiting)
-        # What was stored before is of no use: with a new, empty set the count below finds all texts left.
+        # What was stored before is useless: with a new, empty set the count below includes all texts.
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
         left = table.count_to_embed(connection, self._number, vector_set.id)
         if not left.texts:
-            # The other sets served while this one was made; the files go once no row speaks of them.
+            # The other sets served until this one was ready; the files are removed once no row refers to them.
             with self._writer.transaction() as connection:
                 table.note_settings(connection, self._number, settings, vector_set.id)
                 used = {one.file for one in table.drop_unused_sets(connection)}
@@ -152,7 +152,7 @@ class MeaningStages:
         yield left
 
     def _open_vector_set(self, embedder: Embedder) -> VectorSet:
-        """Return the embedder's set; a new one, with a file of its own, where its vectors are not what was written."""
+        """Return the embedder's set; a new one with its own file if its vectors are damaged."""
         for known in table.vector_sets(self._writer.connection):
             is_same = (known.name, known.dims) == (embedder.name, embedder.dims)
             if is_same and vectors.holds(self._job.index.with_name(known.file), known.dims, known.rows):
@@ -195,7 +195,7 @@ class CutTexts(NamedTuple):
 
 
 def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> CutTexts:
-    """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
+    """Read texts, given with their packed symbols, and return their chunks, leaving out changed texts."""
     release_memory()
     done: list[ChunkedText] = []
     files, size = RootFiles(root), 0
@@ -203,7 +203,7 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
-            # "!": the text could not be parsed, and is cut by its lines alone.
+            # "!": the text could not be parsed, and is cut only by its lines.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
             cut = chunk_text(text_id, name, data, parsed)
             done.append(cut if cut.is_whole else cut._replace(words=make_filter(text_id, data)))
@@ -218,7 +218,7 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
 
 
 def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:
-    """Read texts, given with their packed chunks, and return vectors of these; one that has changed is left out."""
+    """Read texts, given with their packed chunks, and return the chunks' vectors, leaving out changed texts."""
     release_memory()
     text_ids: list[tuple[int, int]] = []
     inputs: list[str] = []
@@ -235,7 +235,7 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
 
 @cache
 def open_embedded(settings: str) -> StaticEmbedder | None:
-    """Return the embedder of settings if it is the embedded model: no other is asked before chunks are stored."""
+    """Return the embedder of the settings if it is the embedded model: no other is used before chunks are stored."""
     if not is_embedded(settings):
         return None
     with suppress(ProviderUnavailable):  # the next stage says why
@@ -247,5 +247,5 @@ def open_embedded(settings: str) -> StaticEmbedder | None:
 @cache
 def open_embedder(settings: str) -> Embedder:
     """Return the embedder of settings (``Embedding`` as JSON), opened once in a process."""
-    # The environment is the daemon's, which hands it down: it holds the keys of embedding providers.
+    # The environment is inherited from the daemon: it has the keys of embedding providers.
     return embedder_of(settings, os.environ)

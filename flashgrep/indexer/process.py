@@ -56,7 +56,7 @@ from flashgrep.languages import language_of
 from flashgrep.own_folders import belongs_to
 
 BATCH_BYTES = 16 << 20
-"""Text in one batch, half a second's work: a worker needs four times as much memory for it; each makes a segment."""
+"""Bytes of text in a batch: half a second's work; a worker needs four times as much memory; each makes a segment."""
 
 FIRST_BYTES = 4 << 20
 """Text in the first batch; the next have twice as much each."""
@@ -96,7 +96,7 @@ class Indexer:
         self._writer.close()
 
     def run(self, command: dict[str, Any]) -> None:
-        """Carry out one command, telling what happens as events."""
+        """Carry out one command, reporting progress as events."""
         match command["op"]:
             case "merge":
                 self._pool.stop()
@@ -133,7 +133,7 @@ class Indexer:
     def _update(self, project: ProjectJob, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
         """Store the files as they are now, and their grams."""
         # Parts bounded in bytes and number; one at least, perhaps empty, since the last one's event ends the command.
-        # The first are small: progress shows soon, and the processes do not all wait for their first part's end.
+        # The first are small, so that progress shows soon and the processes do not all wait for their first part.
         parts: list[list[bytes]] = [[]]
         weight, most = 0, FIRST_BYTES
         for path, size in files:
@@ -174,18 +174,18 @@ class Indexer:
                 with self._writer.transaction() as connection:
                     schema.take_numbers(connection, "generation")
                 left += texts.find_to_parse()
-        # What is left for another reason cannot be kept: git fails, or there is no room.
+        # What is left for another reason cannot be stored: git fails, or there is no space.
         self._tell("kept", left=left if self._is_interrupted() else 0, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
-        """Have a late stage reach every text of a project, or as many as it can before another command comes."""
+        """Run a late stage over every text of a project, or until another command comes."""
         left, problem, remade = Left(-1, 0), "", False
         number = self._writer.add_project(project.root.path)
         try:
             if stage == "symbols":
                 progress = self._store_symbols(project, number)
             else:
-                # Loading these takes as long as all else here, and an edit's first stages go before.
+                # Importing these takes as long as everything else here, and the first stages after an edit are urgent.
                 stages: type[MeaningStages] = import_module("flashgrep.indexer.meaning_stages").MeaningStages
                 meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
                 progress = meaning.store_chunks(embedding) if stage == "chunks" else meaning.store_vectors(embedding)
@@ -212,7 +212,7 @@ class Indexer:
                 self._writer.put_symbols(done.rows, done.declined)
                 left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
                 yield left
-        # Counted, since texts whose files changed meanwhile were passed over.
+        # Counted, since texts whose files changed meanwhile were skipped.
         yield symbols.count_to_parse(connection, number)
 
     def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
@@ -224,7 +224,7 @@ class Indexer:
 
 
 class Symbols(NamedTuple):
-    """What one batch of texts gave: rows to store, and (number, reason) of those without symbols."""
+    """The result of a batch of texts: rows to store, and (number, reason) of those without symbols."""
 
     rows: list[StoredSymbols]
     declined: list[tuple[int, str]]

@@ -1,4 +1,4 @@
-"""How far the indexing of one project is, as live figures."""
+"""Progress of indexing one project, as live figures."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
 
 Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
 COSTS: Final[Mapping[Part, float]] = {"grams": 0.09, "merging": 0.03, "symbols": 0.60, "chunks": 0.27, "vectors": 0.01}
-"""Shares of the time that everything takes (measured on Linux, two cores); the embedded model's come with chunks."""
+"""Shares of the total time (measured on Linux, two cores); vectors of the embedded model are made with chunks."""
 EARLY: Final = 0.1
 """Until this much of a part is done, its own pace, in which processes start, says little about its end."""
 TOO_EARLY: Final = 0.02
@@ -23,11 +23,11 @@ TOO_EARLY: Final = 0.02
 
 
 class Signal:
-    """Fires any number of times; who waits takes ``next`` first, and looks then, so that no change falls between."""
+    """Fires any number of times; waiters take ``next`` first and check then, so that no change is missed."""
 
     def __init__(self) -> None:
         self.next = anyio.Event()
-        """What the next change sets."""
+        """Set by the next change."""
 
     def fire(self) -> None:
         """Wake all who wait."""
@@ -37,7 +37,7 @@ class Signal:
 
 @dataclass(slots=True)
 class Progress:
-    """How far indexing is, as live figures; a run begins when there is something to do, and ends with ``ready``."""
+    """Progress of indexing; a run begins when there is something to do, and ends with ``ready``."""
 
     stage: Stage = "listing"
     detail: str = ""
@@ -50,7 +50,7 @@ class Progress:
     left: dict[str, int] = field(default_factory=dict)
     """Texts that a stage has not reached yet, by stage; -1: not known."""
     problem: str = ""
-    """Why there are no vectors, while their provider does not answer."""
+    """Why there are no vectors while their provider does not answer."""
     changed: Signal = field(default_factory=Signal)
     """Fires whenever a figure has changed, or a file of the project."""
     updated: float = 0.0
@@ -64,7 +64,7 @@ class Progress:
 
     def enter(self, stage: Stage, detail: str = "") -> None:
         """Note a new stage and when it began."""
-        # The time a stage began is only worth something if repeating it does not move it.
+        # The time at which a stage began must not move when the stage is set again.
         if (stage, detail) != (self.stage, self.detail):
             self.stage, self.detail, self.since = stage, detail, time.time()
             self.changed.fire()
@@ -92,7 +92,7 @@ class Progress:
 
     def begin_merging(self) -> None:
         """Note that every text has its grams; what symbols have left is counted once segments are merged."""
-        self._note("grams", 1.0)  # files that have shrunk never make up all the bytes
+        self._note("grams", 1.0)  # because of files that shrank, the bytes may never be complete
         self._note("merging", 0.0)
         self.left["symbols"] = -1
         self.enter("symbols")
@@ -110,7 +110,7 @@ class Progress:
 
     def _note(self, part: Part, share: float) -> None:
         self._shares[part], self._noted = share, time.monotonic()
-        # The pace counts from the end of a part's slow beginning.
+        # Measure the pace after a part's slow beginning.
         if part not in self._paced or share < EARLY:
             self._paced[part] = self._noted, share
         self.changed.fire()
@@ -128,7 +128,7 @@ class Progress:
         return [1 - self._shares.get(part, 0.0 if part in LATE_STAGES else unnoted) for part in COSTS]
 
     def eta_seconds(self) -> float | None:
-        """Return the seconds the run still needs, where that can be told.
+        """Return the estimated seconds left, if known.
 
         A part continues at its own pace; those that are still to come are as fast as all before them were. While
         nothing is noted, as when processes start, the seconds pass, and no others are made up.

@@ -1,6 +1,6 @@
 """Texts of revisions that somebody asked about: read from git's objects, and stored as those of files are.
 
-Each content is held against git's name of it: what a repository with false objects has is not kept by another's name.
+Each content is checked against its blob id, so a repository with forged objects cannot store one under another's id.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class RevisionTexts:
     """Some contents of a project's revisions, as they are read, stored and parsed."""
 
     def __init__(self, project: ProjectJob, writer: Writer, contents: Iterable[Sequence[str | bool]]) -> None:
-        """``contents``: git's names of them in digits, each with a file's path as latin-1, and whether it is parsed.
+        """``contents``: blob ids, each with a file's path as latin-1, and whether to parse it.
 
         Raises:
             Unavailable: git is not installed.
@@ -63,7 +63,7 @@ class RevisionTexts:
         """Keep the texts, yielding after each batch how many are left; it ends early where another command waits.
 
         Raises:
-            FlashgrepError: git fails, or the clone has not all objects; what was read before is kept.
+            FlashgrepError: git fails, or the clone lacks objects; what was read before is stored.
 
         """
         project, writer = self._project, self._writer
@@ -88,7 +88,7 @@ class RevisionTexts:
                     size += len(content.data)
                     path, text_hash = self._paths[name], hash_text(self._paths[name], content.data)
                     contents.append((name, text_hash, ""))
-                    # Most contents of a revision are in the work tree, too.
+                    # Most contents of a revision are also in the work tree.
                     known = writer.connection.execute("SELECT 1 FROM text WHERE hash = ?", [text_hash]).fetchone()
                     if known is None and text_hash not in texts:
                         texts[text_hash] = describe_text(reserved.first + len(grams), path, text_hash, content)

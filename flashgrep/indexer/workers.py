@@ -1,6 +1,6 @@
-"""The indexer's worker processes: they read files and make postings of them, in order, with memory bounded.
+"""The indexer's worker processes: they read files and make their postings, in order and with bounded memory.
 
-Work of a process that dies (of memory, most likely) is done by the indexer itself.
+The indexer itself does the work of a process that dies (most likely out of memory).
 """
 
 import contextlib
@@ -45,7 +45,7 @@ ItemT = TypeVar("ItemT")
 
 
 class WorkerPool:
-    """Processes that are started when there is much to do, and stopped when a stage has no use for them."""
+    """Processes started when there is much to do, and stopped when a stage does not need them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -53,7 +53,7 @@ class WorkerPool:
 
     @property
     def is_running(self) -> bool:
-        """Whether processes are there: then little work is worth handing over too."""
+        """Whether processes are running: then even little work is worth handing over."""
         return self._pool is not None
 
     def stop(self) -> None:
@@ -65,14 +65,14 @@ class WorkerPool:
     def map(self, work: Callable[..., ResultT], calls: Iterable[tuple[Any, ...]], *, spread: bool) -> Iterator[ResultT]:
         """Yield what each call gives, in order; at most one call waits beyond those being worked on.
 
-        ``spread``: by the processes; else here, which spares starting them (0.3 s).
+        ``spread``: in the processes; else here, which saves starting them (0.3 s).
         """
         begun = ((call, self._submit(work, call) if spread else None) for call in calls)
         for call, future in hold_back(begun, self._count):
             try:
                 result = work(*call) if future is None else future.result()
             except BrokenProcessPool:
-                # One dead process breaks the whole pool. The next call that is spread starts another.
+                # One dead process breaks the whole pool. The next spread call starts a new one.
                 self.stop()
                 result = work(*call)
             yield result
@@ -100,7 +100,7 @@ def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
 
 
 def _prepare_worker() -> None:
-    """Have this worker end when the indexer is killed: it would wait for work for ever. And collect seldom."""
+    """Make this worker end when the indexer is killed, instead of waiting for ever; and collect garbage rarely."""
     # What a batch makes has no cycles, but there is much of it: looking for them took a twelfth of the time.
     gc.freeze()
     gc.set_threshold(1_000_000)
@@ -110,7 +110,7 @@ def _prepare_worker() -> None:
 
     def watch() -> None:
         wait([parent.sentinel])
-        # At once: nobody is left to take results, and an ordinary exit would wait for the work.
+        # At once: nobody is left to take results, and a normal exit would wait for the work.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -146,7 +146,7 @@ def prepare(
     if known is not None:
         with contextlib.suppress(
             sqlite3.Error, Damaged
-        ):  # then postings are made of all: the writer meets what is wrong
+        ):  # then make postings of all: the writer will report the problem
             connection = schema.connect(known)
 
     def is_known(text_hash: bytes) -> bool:
