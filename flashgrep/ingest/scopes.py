@@ -9,8 +9,8 @@ from typing import Literal
 
 from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
 from flashgrep.ingest.openat import Descriptor
+from flashgrep.ingest.outside import States, look_at
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
-from flashgrep.lazy import LazyAttribute
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
@@ -55,6 +55,8 @@ class Scopes:
         self._git = options.ignore and options.vcs_ignore
         wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
+        self._configs = dict.fromkeys(config_files())
+        self._excludes: tuple[States, bytes] | None = None
         self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
         self._known: dict[bytes, Scope | None] = {}
         self.differs_from_ripgrep = False
@@ -119,10 +121,13 @@ class Scopes:
         self.of(b"")
         return self._outside
 
-    @LazyAttribute
+    @property
     def excludes(self) -> bytes:
         """Return the user's global excludes file; asked for at the first need, for git may take seconds to tell."""
-        return global_excludes(self._root)
+        known, states = self._excludes, look_at(dict.fromkeys(self._configs, False), self._configs)
+        if known is None or known[0] != states:
+            known = self._excludes = states, global_excludes(self._root)
+        return known[1]
 
     def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:
         scope = None
@@ -147,8 +152,11 @@ class Scopes:
         self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
-            last = [*filter(None, [exclude_file(path)]), self.excludes]
-            self._outside.update(dict.fromkeys(last, False))
+            own = exclude_file(path)
+            if own and self._base.startswith(path + b"/"):  # git is asked in the root
+                self._configs[own.removesuffix(b"info/exclude") + b"config"] = None
+            last = [*filter(None, [own]), self.excludes]
+            self._outside.update(dict.fromkeys((*last, *self._configs), False))
             rules = [self._rules(file, strip, prefix, GIT) for file in last]
             self.asks_hidden_back |= rules[-1] is not None and False in rules[-1].signs
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
@@ -192,6 +200,19 @@ def exclude_file(top: bytes) -> bytes:
     return os.path.normpath(git) + b"/info/exclude"
 
 
+def config_files() -> list[bytes]:
+    """Return the user's and the system's settings of git, there or not; what these include is not among them."""
+    user = os.environ.get("GIT_CONFIG_GLOBAL")
+    users = [user] if user else [os.path.expanduser("~/.gitconfig"), os.fsdecode(_user_folder() + b"/config")]
+    return [os.fsencode(path) for path in (*users, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")]
+
+
+def _user_folder() -> bytes:
+    # Read from the environment below the daemon: it is git's, and git reads it just so.
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.fsencode(home) + b"/git"
+
+
 def global_excludes(folder: bytes) -> bytes:
     """Return the path of the user's global excludes file, as git run in ``folder`` would find it; it need not exist."""
     command = [b"git", b"-C", folder, b"config", b"--type=path", b"--get", b"core.excludesFile"]
@@ -202,9 +223,7 @@ def global_excludes(folder: bytes) -> bytes:
         path = b""
     if path:
         return os.path.join(folder, path)
-    # The one setting read from the environment below the daemon: it is git's, and git reads it just so.
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.fsencode(home) + b"/git/ignore"
+    return _user_folder() + b"/ignore"
 
 
 def _read_first_line(path: bytes) -> bytes:

@@ -146,6 +146,25 @@ async def test_ignore_rules_count_from_the_moment_they_are_saved(root: Path) -> 
         assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"src/b.log"}
 
 
+async def test_another_file_of_the_users_excludes_counts_once_git_is_told_of_it(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    put(tmp_path, {"logs": b"*.log\n", "texts": b"*.txt\n"})
+    put(root, {"a.log": b"needle\n", "sub/b.log": b"needle\n", "c.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"sub/b.log"}
+        config.write_text(f"[core]\nexcludesFile = {tmp_path}/logs\n")
+        assert await files_with(workspace, "needle") == {b"c.txt"}
+        config.write_text(f"[core]\nexcludesFile = {tmp_path}/texts\n")
+        assert await files_with(workspace, "needle") == {b"a.log", b"sub/b.log"}
+        with (root / ".git" / "config").open("a") as own:
+            own.write(f"[core]\nexcludesFile = {tmp_path}/logs\n")
+        assert await files_with(workspace, "needle") == {b"c.txt"}
+
+
 async def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothing(root: Path) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
