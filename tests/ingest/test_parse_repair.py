@@ -2,6 +2,7 @@
 
 import pytest
 
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.grammar import grammar_of, parse_tree
 from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.scoping import read_scopes
@@ -46,3 +47,19 @@ def test_a_text_that_semicolons_do_not_mend_stays_as_it_is(text: str) -> None:
     assert str(parse_and_repair("tsx", grammar, text.encode(), 5).tree.root_node) == str(
         parse_tree(grammar, text.encode(), 5).root_node
     )
+
+
+def test_a_ruby_string_that_nobody_ended_hides_no_definitions() -> None:
+    rest = 'class Shop\n  def price(name) = "#{name} 1"\n  # 5" wide\n  def size\n    1\n  end\nend\n'
+    found, whole = (parse_symbols("ruby", text.encode()) for text in ('x = "abc\n' + rest, rest))
+    assert isinstance(found, ParsedFile)
+    assert isinstance(whole, ParsedFile)
+    moved = whole.move(len('x = "abc\n'), declares=False)
+    assert found.definitions.tolist() == moved.definitions.tolist()
+
+
+def test_a_ruby_string_with_code_over_lines_stays_a_string() -> None:
+    text = b'class Shop\n  eval "\n    def none\n    end\n  "\n  def size\n  end\nend\n'
+    found = parse_symbols("ruby", text)
+    assert isinstance(found, ParsedFile)
+    assert found.names(text) == [b"Shop", b"size"]

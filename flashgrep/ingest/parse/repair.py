@@ -9,6 +9,7 @@ so members that end with their line are ended by a semicolon.
 import re
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from tree_sitter import Node, QueryCursor, Tree
@@ -29,6 +30,12 @@ _UNENDED: Final = re.compile(
     rb"(?<=[\w$)\]}>\"'`])((?:\s|" + _COMMENT + rb")++)(?<=[ \t])<"
     rb"(?=\s*+(?:const\s++)?[A-Za-z_$][\w$]*+\s*+(?:[,>=]|extends\b))|" + _COMMENT
 )
+
+_UNPAIRED: Final = re.compile(rb'^[^"\n]*"(?:[^"\n]*"[^"\n]*")*[^"\n]*\n', re.MULTILINE)
+"""A line with a quote that nothing on it ends."""
+_DEFINES: Final = re.compile(rb"^[ \t]*(?:def|class|module)[ \t]+\w", re.MULTILINE)
+_LOOKED_AT: Final = 100
+"""Such lines of a text."""
 
 
 class Repaired(NamedTuple):
@@ -61,9 +68,30 @@ def parse_and_repair(
             other = parse_tree(grammar, bytes(text), seconds, spans)
             if _count_mistakes(other.root_node) < _count_mistakes(tree.root_node):
                 tree, data = other, bytes(text)
+    if name == "ruby" and not tree.root_node.has_error and not spans:
+        return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:
         return Repaired(tree)
     return mend_by_layout(name, grammar, data, tree, deadline)
+
+
+def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> Repaired:
+    """Return a Ruby text's tree without the line that begins a string with definitions in it, if there is no error so.
+
+    Strings continue over lines there. One that nobody ended is not an error if the next one's first quote ends it, and
+    an odd quote in a comment ends the last: all definitions between are lost to strings.
+    """
+    for line in islice(_UNPAIRED.finditer(data), _LOOKED_AT):
+        at = data.rfind(b'"', line.start(), line.end())
+        node = tree.root_node.descendant_for_byte_range(at, at + 1)
+        while node is not None and node.type != "string":
+            node = node.parent
+        if node is None or node.start_byte < line.start() or not _DEFINES.search(data, line.end(), node.end_byte):
+            continue
+        text = data[: line.start()] + re.sub(rb"[^\r\n]", b" ", line[0]) + data[line.end() :]
+        other = parse_tree(grammar, text, seconds)
+        return Repaired(tree) if other.root_node.has_error else Repaired(other, [line.span()])
+    return Repaired(tree)
 
 
 def mend_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadline: float) -> Repaired:
