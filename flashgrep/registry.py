@@ -1,4 +1,4 @@
-"""What a method is: declared once, projected to JSON-RPC, MCP, the command line and the reference.
+"""Methods, declared once and projected to JSON-RPC, MCP, the command line and the reference.
 
 This module imports neither a wire nor an index, and declaring a method changes nothing global.
 """
@@ -20,40 +20,40 @@ from flashgrep.vocabulary import NEAR_ENOUGH, VERBATIM, FieldProblem, Vocabulary
 
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
-Clients are told that it is not read-only; a read-only connection may call it, for that is about files."""
+It is reported to clients as not read-only, but a read-only connection may call it, since that is about files."""
 Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "structural", "admin", "editors"]
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
-"""Problems of one call's parameters that an error lists; a caller corrects the first ones and calls again."""
+"""Most problems of a call's parameters listed in an error; a caller corrects the first ones and calls again."""
 FIELD_PROBLEM: Final = "field_problem"
 MOST_NAME = 100
 MOST_SHOWN = 400
-"""Characters of a caller's own text that an error repeats: of a name, of a message."""
+"""Most characters of the caller's own text repeated in an error: of a name, of a message."""
 Progress = Callable[[float, float | None, str], None]
 """Called with (done, total or None, message) while a long call runs."""
 Renderer = Callable[[Any, Any], Iterator[str]]
-"""Called with a result and the style that is wanted; yields the lines of its text."""
+"""Called with a result and the requested style; yields the lines of its text."""
 
 
-# Bounds of what callers send: every text, list and number of a method's parameters has a maximum. What a call may cost
-# is decided before it runs, so a bound is generous to any real use and far below what would hold the daemon up.
+# Every text, list and number of a method's parameters has a maximum. A call's cost is bounded before it runs, so the
+# bounds are generous for any real use and far below what would stall the daemon.
 
 MOST_PATTERN = 64 * 1024
-"""Characters over all texts of a pattern."""
+"""Most characters over all texts of a pattern."""
 MOST_GLOBS = 1000
 MOST_LANGUAGES = 200
-"""We know fewer."""
+"""More than we know."""
 
 MOST_PROJECTS = 100
-"""In one question."""
+"""Most projects of one question."""
 MOST_PATH = 32 * 1024
 MOST_GLOB = 4096
 
 
 def limit_length(most: int) -> AfterValidator:
-    """Return a bound on a text's characters.
+    """Return a validator that bounds a text's characters.
 
-    pydantic's own max_length refuses the lone surrogates by which a command line carries names that are not UTF-8.
+    pydantic's own max_length refuses lone surrogates, which stand for invalid UTF-8 in names from a command line.
     """
 
     def check(text: str) -> str:
@@ -65,7 +65,7 @@ def limit_length(most: int) -> AfterValidator:
 
 
 PathText: TypeAlias = Annotated[str, limit_length(MOST_PATH), Field(json_schema_extra={"maxLength": MOST_PATH})]
-"""A path, or a project by name or root. A path has at most 4 KiB on Linux; the system says so where one is too long."""
+"""A path, or a project by name or root. Linux limits a path to 4 KiB, and reports longer ones itself."""
 PathBase64: TypeAlias = Annotated[str, Field(max_length=44 * 1024)]
 """A path's bytes in base64."""
 GlobText: TypeAlias = Annotated[str, limit_length(MOST_GLOB), Field(json_schema_extra={"maxLength": MOST_GLOB})]
@@ -73,47 +73,47 @@ Globs: TypeAlias = Annotated[list[GlobText], Field(max_length=MOST_GLOBS)]
 Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)]
 PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]
 NameText: TypeAlias = Annotated[str, Field(max_length=1000)]
-"""A name the caller or a repository gave: of a symbol, a specification, an operation, a folder's collection."""
+"""A name given by the caller or a repository: of a symbol, a specification, an operation, a collection."""
 RevisionText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
-"""A revision's name, or two."""
+"""The name of a revision, or a range."""
 SymbolName: TypeAlias = Annotated[NameText, Field(min_length=1, pattern=r"\S")]
-"""A name with something in it: blanks alone would be compared with every name there is."""
+"""A non-blank name: blanks would be compared with every name there is."""
 CursorText: TypeAlias = Annotated[str, Field(max_length=16 * 1024)]
-"""A cursor holds a path, escaped and in base64."""
+"""A cursor contains a path, escaped or in base64."""
 FileText: TypeAlias = Annotated[str, VERBATIM, Field(max_length=64 * 1024 * 1024)]
-"""Text of a file: as long as the largest `write.max_bytes`; the setting and the length of a line bound it further."""
+"""Text of a file: at most the largest possible `write.max_bytes`; the setting and the line length limit it further."""
 LineNumber: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 ByteCount: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
-"""Bytes; up to where a JSON number is exact in every client."""
+"""Bytes; up to the largest integer that is exact in every JSON client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How a field of a method's parameters is offered, besides what its type says: ``Annotated[int, Usage("-l")]``."""
+    """How a field of a method's parameters is presented, in addition to its type: ``Annotated[int, Usage("-l")]``."""
 
     short: str = ""
-    """Its letter on the command line, with the dash."""
+    """Its short option on the command line, with the dash."""
     shortcuts: Mapping[str, Any] = field(default_factory=dict)
-    """Flags of the command line, as grep does, that each stand for a value of the field."""
+    """Command line flags, like grep's, that each set the field to a value."""
     words: bool = False
-    """On the command line it takes all words that are left, as one text with blanks between them."""
+    """On the command line it takes all remaining words, joined by blanks."""
     rare: bool = False
-    """Not listed to models, whose contexts hold the schemas of all tools; taken all the same."""
+    """Accepted, but not listed for models, whose contexts hold the schemas of all tools."""
     needed: bool = False
-    """Required, though a rarer field may be in its place (a path's bytes): listed as required."""
+    """Listed as required, though a rarer field may replace it (a path's bytes)."""
 
 
 RARE, NEEDED = Usage(rare=True), Usage(needed=True)
 
 
 def usage_of(declared: FieldInfo) -> Usage:
-    """Return how a field is offered."""
+    """Return how a field is presented."""
     return next((mark for mark in declared.metadata if isinstance(mark, Usage)), Usage())
 
 
 class Params(BaseModel):
-    """Base of every method's parameters: fields are taken by other names too, and an unknown one is an error."""
+    """Base of every method's parameters: alternative field names are accepted, unknown ones are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     _vocabulary: ClassVar[Vocabulary]
@@ -121,7 +121,7 @@ class Params(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, given: Any) -> Any:
-        """Take the fields by all their names; of unknown ones one error tells, while pydantic would describe each."""
+        """Accept fields by all their names; unknown ones give one error, while pydantic would report each."""
         if not isinstance(given, dict):
             return given
         try:
@@ -132,7 +132,7 @@ class Params(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_given: Any) -> None:
-        """Note the names once: every call asks for them."""
+        """Compute the names once: every call needs them."""
         cls._vocabulary = Vocabulary.of(cls)
 
     @classmethod
@@ -142,54 +142,55 @@ class Params(BaseModel):
 
     @classmethod
     def find_field(cls, other: str) -> str | None:
-        """Return the field that another name stands for; None: it is a field's own, or stands for none."""
+        """Return the field with this alternative name; None: it is a field's own name, or unknown."""
         return cls._vocabulary.names.get(other.replace("-", "_"))
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a listener lets its connections do; set when one is accepted, and only narrowed after that.
+    """What a listener allows its connections; set when one is accepted, and only narrowed after that.
 
-    From most to least: the control socket (the user's own commands), whoever has shown the token, a project's socket
-    (that project alone), a connection bound to no project (what its calls name), a page in a browser (``only_reads``).
+    From most to least: the control socket (the user's own commands), clients that have shown the token, a project's
+    socket (only that project), an unbound connection (the projects its calls name), a page in a browser
+    (``only_reads``).
     """
 
     control: bool = False
     """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and the like."""
     asks_team: bool = False
-    """Whether the team's server is asked about projects that nobody knows here, though the connection is bound."""
+    """Whether the team's server is asked about projects unknown here, even though the connection is bound."""
     writes: Literal["always", "with_token", "never"] = "always"
-    """Whether files may be written; never: in read-only mode, whatever else is shown."""
+    """Whether files may be written; never: in read-only mode, even with the token."""
     only_reads: bool = False
-    """Whether nothing is answered but methods that read, of projects that are known: a page in a browser asks."""
+    """Whether only reading methods on known projects are answered, for a page in a browser."""
 
 
 @dataclass(slots=True)
 class Session:
-    """What one connection is bound to and may do; its wire makes it, and no two connections share one."""
+    """What one connection is bound to and may do; created by its wire, and never shared."""
 
     projects: tuple[str, ...] = ()
-    """Roots or names of the projects the connection is bound to and reaches; empty: whichever a call names."""
+    """Roots or names of the projects the connection is bound to; empty: whichever a call names."""
     collections: tuple[str, ...] = ()
     """Roots or names of the collections named at initialization; the collection methods refuse to run without."""
     indexed: tuple[str, ...] = ()
-    """Roots that a connection bound to no project has had indexed: a call that names no project means the only one."""
+    """Roots indexed at an unbound connection's request: if there is one, calls that name no project mean it."""
     capabilities: Capabilities = Capabilities()
     read_only: bool = False
-    """The client itself asked for it, in a URL or by ``$/bind``; it cannot take that back."""
+    """Requested by the client itself, in a URL or by ``$/bind``; it cannot be undone."""
     authenticated: bool = True
     """False on a TCP connection that has to show the token first."""
     has_token: bool = False
     """Whether the token was shown."""
     path_map: PathMap | None = None
-    """How the client calls our paths, where it sees others."""
+    """Translates paths for a client that sees other ones."""
     wire: str = "memory"
     notes: dict[str, Any] = field(default_factory=dict)
-    """Per-connection facts of single methods, by method (whether the skill was injected already)."""
+    """Per-connection state of single methods, by method (e.g. whether the skill was already sent)."""
 
     @property
     def may_write(self) -> bool:
-        """Whether methods that write run."""
+        """Whether methods that write are allowed."""
         allowed = self.capabilities.writes
         return not self.read_only and (allowed == "always" or (allowed == "with_token" and self.has_token))
 
@@ -199,17 +200,17 @@ class Session:
         return not self.read_only and not self.has_token and self.capabilities.writes == "with_token"
 
     def drop_control(self) -> None:
-        """Refuse the daemon's own methods from now on: somebody else, as an agent, speaks on the connection."""
+        """Refuse the daemon's own methods from now on: somebody else, such as an agent, uses the connection."""
         self.capabilities = replace(self.capabilities, control=False)
 
 
 def _no_progress(_done: float, _total: float | None, _message: str) -> None:
-    """Drop progress that nobody asked for."""
+    """Drop progress that nobody requested."""
 
 
 @dataclass(slots=True)
 class Call(Generic[HostT]):
-    """One call in flight: who asks (session), whom (host: the catalogue of projects), until when."""
+    """One call in flight: its session, its host (the catalogue of projects), and its deadline."""
 
     host: HostT
     session: Session
@@ -217,19 +218,19 @@ class Call(Generic[HostT]):
     """On the clock of time.monotonic(), in seconds; None: no limit."""
     progress: Progress = _no_progress
     as_text: bool = False
-    """The answer is sent as its renderer's text, which a budget is about then; else as JSON."""
+    """The answer is sent as its renderer's text, to which budgets then apply; else as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """A method: its name, its shapes, what it may do, and the coroutine that answers."""
+    """A method: its name, its parameter and result types, what it may do, and the coroutine that answers."""
 
     name: str
     aliases: tuple[str, ...]
     command: str
     """Its name on the command line."""
     arguments: tuple[str, ...]
-    """Fields that are given by position on the command line, in their order."""
+    """Positional arguments on the command line, in order."""
     title: str
     doc: str
     safety: Safety
@@ -239,7 +240,7 @@ class Handler:
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
     render: Renderer | None
-    """Yields the lines of a result for a reader (``handlers.text.Style``); None: its text is its JSON."""
+    """Yields the lines of a result for a reader (``handlers.text.Style``); None: models get JSON."""
 
     @property
     def summary(self) -> str:
@@ -295,10 +296,10 @@ def handler(  # noqa: PLR0913 - what a method declares, each by its name
     toolset: Toolset = "core",
     render: Renderer | None = None,
 ) -> Callable[[Callable[[Any, Any], Awaitable[Any]]], Handler]:
-    """Declare a method: shapes come from the hints of ``params`` and the return, prose from the docstring.
+    """Declare a method: types come from the annotations of ``params`` and the return value, prose from the docstring.
 
-    ``command``: its name on the command line, then the fields that are given by position there. By default it is called
-    like the method, with dashes, and takes the fields that the method requires. ``render``: how its answer reads.
+    ``command``: its name on the command line, then its positional fields. Default: the method's name with dashes, and
+    its required fields. ``render``: renders its answer as text.
     """
 
     def declare(run: Callable[[Any, Any], Awaitable[Any]]) -> Handler:
@@ -333,7 +334,7 @@ class Registry:
         self._by_command = {declared.command: declared for declared in self._handlers}
         for declared in self._handlers:
             for name in (declared.name, *declared.aliases):
-                # At once when it is declared: a method that hides another would be found much later.
+                # Check at declaration: a method that hides another would be noticed much later.
                 if name in self._by_name:
                     raise ValueError(f"method name taken twice: {name}")
                 self._by_name[name] = declared
@@ -359,8 +360,8 @@ class Registry:
             raise MethodNotFound(f"method not found: {name}", method=name, **advice) from None
 
     def name_commands(self, text: str) -> str:
-        """Return a sentence with methods as they are called on the command line: ``fgrep symbol`` for get_symbol."""
-        # A name without "_" may be a word of the sentence, and is its command's as well.
+        """Return a sentence with methods named by their commands: ``fgrep symbol`` for get_symbol."""
+        # A name without "_" may be an ordinary word, and is also its command's name.
         commands = {one.name: f"fgrep {one.command}" for one in self._handlers if "_" in one.name}
         return re.sub(r"[a-z]+(?:_[a-z]+)+", lambda found: commands.get(found[0], found[0]), text)
 

@@ -1,8 +1,8 @@
-"""JSON-RPC lines between standard input and output and the daemon, across the daemon's end. Standard library only.
+"""Relays JSON-RPC lines between stdio and the daemon, surviving the daemon's exit. Standard library only.
 
-A host takes the end of a server's output for the end of the server, and few start it again. So the relay outlives the
-daemon: it answers what was in flight with an error, and with the host's next request it connects again, which starts
-the daemon if need be, and repeats the handshake. Only whole lines are passed on, in both directions.
+A host treats the end of a server's output as the end of the server, and few restart it. So the relay outlives the
+daemon: it answers requests in flight with an error, reconnects at the host's next request, which starts the daemon if
+needed, and repeats the handshake. Only whole lines are passed on, in both directions.
 """
 
 import json
@@ -19,39 +19,39 @@ from flashgrep.inflight import InFlight, Line, answered_key, id_key, is_reply, i
 
 PIECE = 65_536
 MOST_QUEUED = 1024 * 1024
-"""Bytes queued for a reader that is slow; beyond it the writer waits, as it would without us."""
+"""Most bytes queued for a slow reader; beyond it the writer waits, as it would without us."""
 MOST_LINE = 64 * 1024 * 1024
 """Longer lines of the host are refused; the daemon's own limit is 8 MiB unless a setting says otherwise."""
 HANDSHAKE_SECONDS = 20.0
-"""A daemon that does not answer a repeated handshake in this time counts as ended."""
+"""A daemon that does not answer a repeated handshake within this time counts as dead."""
 SESSION = ("auth", "$/bind", "initialize", "notifications/initialized", "logging/setLevel")
-"""What a connection's state is made of; the last of each is repeated to the next daemon, in this order."""
+"""Messages that make up a connection's state; the last of each is repeated to the next daemon, in this order."""
 REPEATED = frozenset(
     {*SESSION, "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 )
-"""Sent again when they were in flight: hosts give up if one fails, and none does work that could end a daemon."""
+"""Sent again if they were in flight: hosts give up if one fails, and none does work that could crash a daemon."""
 MOST_SENDINGS = 4
-"""How many daemons may end over one line before it is answered with an error."""
+"""How many daemons one line may crash before it is answered with an error."""
 CALM_SECONDS = 30.0
-"""After this long without trouble the next trouble counts as the first."""
+"""Seconds without trouble after which the next one counts as the first."""
 LONGEST_PAUSE = 30.0
 """Seconds between two attempts at most, while the daemon ends again and again or does not start."""
 PATIENCE_SECONDS = 3.0
-"""Requests wait so long for the next attempt; if it is further away they are answered with an error at once."""
+"""Seconds that requests wait for the next attempt; if it is later, they are answered with an error at once."""
 FREE_TROUBLES = 2
-"""After one or two daemons that ended the next is tried at once: a restart, and a start that collides with it."""
+"""After one or two exits the next daemon is tried at once: a restart, and a start that collides with it."""
 FOREVER = float("inf")
 SUBSCRIBE, UNSUBSCRIBE, STATUS = "$/subscribe", "$/unsubscribe", "status"
 MOST_SUBSCRIPTIONS = 256
 BUFFERS = "buffers"
 BUFFERS_LOST = b'{"jsonrpc":"2.0","method":"$/buffersLost"}\n'
-"""Said to a host that has told of unsaved text, when the daemon that had it is gone: the host opens its files again."""
+"""Sent to a host with unsaved text when the daemon that had it is gone: the host must open its files again."""
 UNAVAILABLE = -32000
 TOO_LARGE = -32003
 
 
 class Relay:
-    """Carries one host's lines until the host, or whoever started us, ends."""
+    """Relays one host's lines until the host, or our parent, ends."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Relay:
         self._to_daemon: deque[Line] = deque()
         self._to_daemon_size = self._sent = 0  # bytes in _to_daemon, and how many of its first line the daemon has
         self._to_host = bytearray()
-        self._host_part, self._daemon_part = bytearray(), bytearray()  # lines that have not ended yet
+        self._host_part, self._daemon_part = bytearray(), bytearray()  # incomplete lines
         self._dropping = False  # the rest of a line of the host that is too long
         self._may_send = True
         self._in_flight = InFlight()
@@ -93,13 +93,13 @@ class Relay:
         try:
             while self._source_open or self._wire or self._attempt or self._to_daemon or self._to_host:
                 now = time.monotonic()
-                # What was not answered by then stays unanswered: the host has closed its side long ago.
+                # What was not answered by then stays unanswered: the host closed its side long ago.
                 if now >= self._until:
                     return
-                # The next request connects again, not the end itself: a daemon that was stopped stays stopped.
+                # Reconnect at the next request, not at once: a daemon that was stopped stays stopped.
                 if self._wire is None and self._attempt is None and self._to_daemon and now >= self._not_before:
                     queued = {method for line in self._to_daemon for method in line.methods}
-                    # What the host sends again by itself, first of all "initialize", must not reach the daemon twice.
+                    # What the host repeats by itself, above all "initialize", must not reach the daemon twice.
                     handshake = [self._session[name] for name in SESSION if name in self._session.keys() - queued]
                     self._attempt = _Attempt(self._connect, [*handshake, *self._subscriptions.values()])
                 readable, writable = self._select(now)
@@ -115,7 +115,7 @@ class Relay:
         readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
         writers: list[socket.socket | int] = [self._sink] if self._to_host else []
         until = self._until
-        # Backpressure in both directions is a descriptor that is not selected: nothing is read that has no room.
+        # Backpressure in both directions: a descriptor is not selected while there is no room for its data.
         if self._source_open and self._to_daemon_size < MOST_QUEUED:
             readers.append(self._source)
         if self._attempt is not None:
@@ -125,14 +125,14 @@ class Relay:
             until = min(until, self._not_before)
         if self._wire is not None and len(self._to_host) < MOST_QUEUED:
             readers.append(self._wire)
-        # A daemon that does not read any more is still read from: its last answers may be on the way.
+        # Keep reading from a daemon that no longer reads: its last answers may be on the way.
         if self._wire is not None and self._to_daemon and self._may_send:
             writers.append(self._wire)
         found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
         return found[0], found[1]
 
     def _carry(self, readable: list[socket.socket | int], writable: list[socket.socket | int]) -> None:
-        # As select saw them: what one step below closes or opens, the next must not take for ready.
+        # As select saw them: a later step must not take for ready what an earlier one closes or opens.
         wire, attempt = self._wire, self._attempt
         if attempt is not None and attempt.done in readable:
             self._attempt = None
@@ -164,7 +164,7 @@ class Relay:
             self._source_open = False
             if self._linger is not None:
                 self._until = time.monotonic() + self._linger
-            piece = b"\n" if self._host_part else b""  # a last line without its end is a line all the same
+            piece = b"\n" if self._host_part else b""  # a last line without a line end is still a line
         *ended, rest = piece.split(b"\n")
         for line in ended:
             if not self._dropping:
@@ -182,7 +182,7 @@ class Relay:
             _send_eof(self._wire)
 
     def _take_line(self, data: bytes) -> None:
-        """Note what a line of the host means for the connection, and queue it for the daemon."""
+        """Record what a line of the host means for the connection, and queue it for the daemon."""
         message = parse(data)
         line = Line(data, message)
         # A batch is one line with several items; each of them may belong to the session.
@@ -202,12 +202,12 @@ class Relay:
                 params = item.get("params")
                 self._in_flight.settle(id_key({"id": params.get("requestId")} if isinstance(params, dict) else {}))
         if self._wire is None and message is not None and not line.asked:
-            return  # the connection it was meant for is gone; what belongs to the session has been noted
-        # Before it is sent: a daemon's answer may be read in the same round as the line was written.
+            return  # the connection it was meant for is gone; its session state is recorded
+        # Before sending: the daemon's answer may be read in the same round in which the line is written.
         self._in_flight.add(line)
         self._to_daemon.append(line)
         self._to_daemon_size += len(data)
-        # Nobody should watch a host hang for half a minute for an error that is known already.
+        # A host should not hang for half a minute for an error that is already known.
         if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
             self._refuse(line)
 
@@ -228,7 +228,7 @@ class Relay:
             self._sent += wire.send(memoryview(line.data)[self._sent :])
         except BlockingIOError:
             return
-        except OSError:  # reading tells the same, after what it has answered already
+        except OSError:  # reading reports the same, after the answers already sent
             self._may_send = False
             return
         if self._sent == len(line.data):
@@ -254,7 +254,7 @@ class Relay:
             self._take_piece(piece)
 
     def _take_piece(self, piece: bytes) -> None:
-        """Pass on what lines of the daemon have ended, and note whom they answer."""
+        """Pass on complete lines of the daemon, and record which requests they answer."""
         *ended, rest = piece.split(b"\n")
         for part in ended:
             line = bytes(self._daemon_part + part)
@@ -269,7 +269,7 @@ class Relay:
                 if "method" not in item:
                     self._in_flight.settle(id_key(item))
                 elif "id" in item:
-                    # Remembered, so that the host's reply to a daemon that has gone is not given to the next one.
+                    # Remembered, so that the host's reply to a dead daemon is not given to the next one.
                     self._daemon_requests.add(id_key(item))
         self._daemon_part += rest
 
@@ -291,15 +291,15 @@ class Relay:
             self._to_host += BUFFERS_LOST
             self._has_buffers = False
         self._note_trouble("the daemon ended")
-        # Notifications were meant for the connection that is gone.
+        # Notifications were meant for the lost connection.
         waiting = [line for line in self._to_daemon if line.asked]
         self._to_daemon.clear()
         for line in waiting:
-            # Counted though it did not get there: daemons that end at once would have it wait forever.
+            # Counted even though it was not received: with daemons that end at once it would wait for ever.
             line.sendings += 1
         again = [line for line in self._in_flight.lines() if id(line) not in unsent]
         for line in again + waiting:
-            # What was sent whole may have written, or have ended the daemon.
+            # A completely sent request may have written, or crashed the daemon.
             if line.sendings < MOST_SENDINGS and (id(line) in unsent or line.methods <= REPEATED):
                 self._to_daemon.append(line)
             else:
@@ -307,7 +307,7 @@ class Relay:
         self._to_daemon_size = sum(len(line.data) for line in self._to_daemon)
 
     def _note_trouble(self, why: str) -> None:
-        """Say what is wrong, and wait before the next attempt, the longer the more often something is."""
+        """Report what is wrong, and wait before the next attempt, longer each time."""
         now = time.monotonic()
         # A pause between attempts is no calm, hence both durations.
         self._troubles = 1 if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE else self._troubles + 1
@@ -317,8 +317,8 @@ class Relay:
         os.write(2, f"fgrep: {why}\n".encode(errors="replace"))
 
     def _refuse(self, line: Line) -> None:
-        # Nobody knows whether a request that was sent whole was carried out before the daemon ended.
-        suggestion = "try again; if the call writes, read first whether it was carried out"
+        # It is unknown whether a completely sent request was carried out before the daemon ended.
+        suggestion = "try again; if the call writes, check first whether it was carried out"
         data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
         self._to_host += refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
         self._in_flight.forget(line)
@@ -328,7 +328,7 @@ class Relay:
 
 
 class _Attempt:
-    """Connects in a thread: starting a daemon takes up to half a minute, in which the host may end or cancel."""
+    """Connects in a thread: starting a daemon takes up to half a minute, during which the host may end or cancel."""
 
     def __init__(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
         """``handshake``: lines that a new connection has to hear first, and the keys of their answers."""
@@ -337,7 +337,7 @@ class _Attempt:
         self.unread = b""
         """What the host is to have of the daemon's side of it."""
         self.problem = ""
-        # A daemon thread: one that still connects when the host ends must not keep this process alive.
+        # A daemon thread: one still connecting when the host ends must not keep this process alive.
         threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
 
     def _run(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:

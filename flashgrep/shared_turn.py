@@ -1,4 +1,4 @@
-"""Lookups of one question about several projects share a turn: a thread is changed once, not once a project.
+"""Lookups of one question about several projects share a turn: threads are switched once, not once per project.
 
 A lookup in a small project takes 0.1 ms, its way to a thread and back several times that.
 """
@@ -22,9 +22,9 @@ has turns of its own: in the daemon, or in a worker."""
 
 Look: TypeAlias = Callable[[], Any]
 Begin: TypeAlias = Callable[[], Look]
-"""Called when the turn has come, on the event loop; what it returns runs in a thread."""
+"""Called on the event loop when the turn has come; what it returns runs in a thread."""
 Ended: TypeAlias = "asyncio.Future[tuple[Any] | None]"
-"""Its result; None: it has to have a turn of its own."""
+"""Its result; None: it needs its own turn."""
 
 
 class SharedTurn:
@@ -48,7 +48,7 @@ class SharedTurn:
         return await ended
 
     async def _run_turn(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
-        # Whoever asks from here on begins the next batch.
+        # Later requests begin the next batch.
         batch = _Batch(self._asked)
         self._asked = []
         try:
@@ -77,7 +77,7 @@ class _Batch:
             with _Outcome(ended) as outcome:
                 self._left.append((begin(), ended))
                 continue
-            self._outcomes.append(outcome)  # what cannot begin fails by itself
+            self._outcomes.append(outcome)  # what cannot start fails by itself
         self._watch(-1)
         return self._look
 

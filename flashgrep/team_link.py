@@ -1,7 +1,7 @@
-"""A team's server, asked by the daemon about repositories that are not here (docs/team.md).
+"""Asks a team's server about repositories that are not on this machine (docs/team.md).
 
-Only a method that reads, and only a call that names one project that nobody here knows, goes there. The address and the
-token are the user's own settings: a repository's cannot set them, and the token goes to that address alone.
+Only reading methods, and only calls that name one project unknown here, go there. The address and the token are the
+user's own settings: a repository cannot set them, and the token is sent only to that address.
 """
 
 import os
@@ -48,7 +48,7 @@ ERRORS: Final = {
 
 @dataclass(slots=True)
 class TeamLink:
-    """The way to a team's server."""
+    """The connection to a team's server."""
 
     settings: Settings
     environ: Mapping[str, str]

@@ -1,7 +1,7 @@
-"""What callers mean by the names and forms they use: other names of fields, and values in a neighbouring form.
+"""Tolerant reading of parameters: alternative names of fields, and values in similar forms.
 
-Agents call from habit: by the names that other tools have, with a text where a list of one is meant, with JSON in a
-text. All of it is taken in one place, before the parameters are validated, and only where it can mean one thing.
+Agents call from habit: with names from other tools, with a text instead of a list of one, with JSON in a text. All of
+this is handled here, before validation, and only if it is unambiguous.
 """
 
 import re
@@ -99,19 +99,19 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Values of a choice as other tools call them; in a list of choices also several, and the plurals of all."""
 REMARKS: Final = frozenset({"explanation", "reason", "description", "tool_summary", "tool_action"})
-"""Names of texts that say why a call is made, which many hosts have their models add."""
+"""Names of texts that explain why a call is made, which many hosts make their models add."""
 TO_THE_END: Final = -1
 """The ``end_line`` of tools that count from after."""
 RANGES: Final = ("view_range", "line_range", "lines", "range")
 """A first and a last line in one: ``[10, 20]`` or ``"10-20"``."""
 NOTHING: Final = frozenset({"", "null", "None", "undefined"})
-"""What stands for a field that is left out."""
+"""Values that mean a field is left out."""
 MOST_JSON: Final = 256 * 1024
 """Characters of a text that is read as JSON. A line's values are counted before it is parsed, these are not."""
 MOST_NAME: Final = 100
 """Characters of a name that is looked up or compared."""
 NEAR_ENOUGH: Final = 70
-"""Of 100; below it a name is none that was meant."""
+"""Out of 100; below it, a name was not meant."""
 _DECLARED: Final = re.compile(
     r"(?:(?:async|export|public|pub) )*(?:def|class|function|func|fn|struct|interface|trait|enum|method) "
     r"([^\s(]+)(?:\(.*\))?:?"
@@ -138,7 +138,7 @@ VERBATIM: Final = "verbatim"
 
 
 class FieldProblem(ValueError):
-    """Parameters that cannot be understood: of which field, and why."""
+    """Parameters that cannot be understood: which field, and why."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(problem)
@@ -296,7 +296,7 @@ class Vocabulary:
             several = (re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob] for glob in value)
             taken[name] = [glob for globs in several for glob in globs]
         elif name == "end_line" and value == TO_THE_END and shape.optional:
-            # Left out means the same.
+            # Leaving it out means the same.
             pass
         elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
             declared = _DECLARED.fullmatch(value.strip())
@@ -319,11 +319,11 @@ class Vocabulary:
             return dict(zip(("start_line", "end_line"), span, strict=True))
         target = spelled if spelled in self._shapes else self.names.get(spelled)
         if target is None:
-            # From the first on is what is meant without an offset.
+            # Without an offset, start from the first.
             is_nothing = (spelled == "offset" and value in (0, "0")) or (spelled in REMARKS and isinstance(value, str))
             return {} if is_nothing else None
         shape = self._shapes[target]
-        # An empty value under another name is a habit of filling in every field, not a wish.
+        # An empty value under another name comes from filling in every field, not from intent.
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
         return {target: shape.read(value, VALUES.get(target, {}))}
