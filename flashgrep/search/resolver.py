@@ -81,6 +81,8 @@ _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in this many, nothing is told."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
+"""The object of a class around, in Java and Scala."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -350,7 +352,8 @@ class Resolver:
         return Resolution(0.4, "name only") if use.owners() and not is_free else None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
-        owner = next(iter(use.owners()), "")
+        outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        owner = outer[1].decode("utf-8", "replace") if outer else next(iter(use.owners()), "")
         found = self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
         # A trait's methods run on whatever takes it in.
         is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
@@ -451,7 +454,7 @@ class Resolver:
             is_told = base is not None and (owner != target.owner or is_part_of(target, base))
             return Resolution(SEEN if is_told else 0.2, "receiver type, inherited")
         if known in self.ancestors(owner):
-            return Resolution(0.5, "receiver type, overridden")
+            return Resolution(0.4, OVERRIDDEN)
         return Resolution(0.2, "name only")
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:

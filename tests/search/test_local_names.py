@@ -23,6 +23,17 @@ JAVA = {
         }
     """,
     "Base.java": "class Base { void peek() {} void look() { peek(); } }\n",
+    "Nest.java": """
+        class Outer {
+            void write() {}
+            class Inner {
+                void write() { Outer.this.write(); }
+                void again() { this.write(); }
+            }
+            void ask(Sink sink) { sink.write(); }
+        }
+        class Quiet implements Sink { public void write() {} }
+    """,
     "Below.java": "class Below extends Base { void peek() {} void ask() { peek(); } void skip() { look(); } }\n",
 }
 KOTLIN = {
@@ -114,6 +125,9 @@ def users_of(root: Path, files: dict[str, str], question: str, *, by_file: bool 
         (JAVA, "usages of Pool.URI", {"keep"}),
         (JAVA, "callers of Base.peek", {"look"}),
         (JAVA, "callers of Base.look", {"skip 0.9"}),
+        (JAVA, "callers of Outer.write", {"write"}),
+        (JAVA, "callers of Inner.write", {"again"}),
+        (JAVA, "callers of Quiet.write", {"ask 0.4"}),
         (KOTLIN, "callers of Zip.source", {"called"}),
         (SWIFT, "usages of Manager.loader", {"start"}),
         (CSHARP, "usages of Log.Width", {"Own"}),
