@@ -35,9 +35,9 @@ class Operation:
 
 
 class OperationResult(TypedDict):
-    """What became of one operation in one file; the hashes are the file's, before and after all that was applied to it.
+    """The outcome of one operation in one file; the hashes are the file's, before and after all operations on it.
 
-    ``occurrences``: of the text that was replaced, where there may be several.
+    ``occurrences``: the number of texts replaced, if there may be several.
     """
 
     id: str
@@ -54,7 +54,7 @@ class OperationResult(TypedDict):
 
 
 class BatchResult(TypedDict):
-    """What became of a batch, operations in the order asked; ``diff``: what would change (dry_run)."""
+    """The outcome of a batch, operations in the requested order; ``diff``: what would change (dry_run)."""
 
     ok: bool
     mode: Mode
@@ -69,7 +69,7 @@ class BatchResult(TypedDict):
 
 @dataclass(slots=True)
 class _Task:
-    """An operation on its way; ``status`` None: still to be applied."""
+    """An operation in progress; ``status`` None: not applied yet."""
 
     operation: Operation
     status: Status | None = None
@@ -115,11 +115,11 @@ def write_batch(
 ) -> tuple[BatchResult, list[bytes]]:
     """Carry out a batch; returns the result and the paths that changed.
 
-    Nothing is raised for what is wrong with one operation: its result says so. ``atomic``: all or none, whatever
+    A failing operation does not raise: its result has the error. ``atomic``: all or none, whatever
     happens.
 
     Raises:
-        TooLarge: more operations than one batch takes.
+        TooLarge: more operations than a batch may have.
 
     """
     observed, most = len(operations), editor.limits.batch_operations
@@ -165,7 +165,7 @@ def write_batch(
 
 
 def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> list[_File]:
-    """Return the files the operations are about, each once, whatever paths lead to it."""
+    """Return the files of the operations, each once, whatever paths lead to it."""
     seen: dict[str, Edit] = {}
     files: dict[tuple[int, int, bytes], _File] = {}
     for task in tasks:

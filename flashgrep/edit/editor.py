@@ -1,4 +1,4 @@
-"""What reading and writing one project needs, held open as long as the project is."""
+"""State for reading and writing one project, open as long as the project is."""
 
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of reading and writing, from the settings; sizes in bytes unless the name says otherwise."""
+    """Limits of reading and writing, from the settings; sizes in bytes unless the name says otherwise."""
 
     read_bytes: int = 192 * KIB
     """Maximum number of bytes of a file in one answer."""
@@ -32,7 +32,7 @@ class Limits:
     staged_sessions: int = 32
     """Staged writes under way at once."""
     staged_seconds: float = 24 * 3600
-    """A staged write left alone this long is dropped."""
+    """A staged write unused for this long is dropped."""
     edit_bytes: int = 64 * MIB
     """Largest file that is edited: an edit holds its file in memory."""
     whole_bytes: int = 1 * MIB
@@ -42,13 +42,13 @@ class Limits:
     hash_bytes: int = 1 * MIB
     """Files up to this size are hashed unasked: a megabyte takes about a millisecond."""
     batch_operations: int = 500
-    """Operations in one batch; each file takes a descriptor."""
+    """Most operations in a batch; each file takes a descriptor."""
     tree_entries: int = 100_000
-    """Entries of a folder that one call copies, moves or removes."""
+    """Most entries of a folder that one call copies, moves or removes."""
 
 
 class Locks:
-    """One lock a file, made on demand; several are taken in a fixed order, so nobody waits in a circle."""
+    """One lock per file, created on demand; several are taken in a fixed order, which excludes deadlocks."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -67,7 +67,7 @@ class Locks:
                 locks.append(lock)
         try:
             for lock in locks:
-                # Every caller takes its locks in the order of their keys; that alone excludes a deadlock.
+                # Every caller takes its locks in the order of their keys, which excludes deadlocks.
                 lock.acquire()
             yield
         finally:
@@ -102,7 +102,7 @@ class Editor:
 
 
 class Project(Protocol):
-    """What reading and writing need of a project; the workspace is one."""
+    """The interface that reading and writing need; the workspace implements it."""
 
     @property
     def editor(self) -> Editor:
@@ -116,7 +116,7 @@ class Project(Protocol):
         """Make the next query read these paths from disk."""
 
     def in_turn(self, work: Callable[[], ResultT], /) -> Awaitable[ResultT]:
-        """Run what may take long in a thread, in fair turn with what others ask."""
+        """Run something long in a thread, scheduled fairly with other calls."""
 
 
 class Projects(Protocol):

@@ -1,4 +1,4 @@
-"""Edits of a text as values: what they replace, what must hold before, and the difference they make.
+"""Edits of a text as values: what they replace, their preconditions, and their diff.
 
 Nothing here touches a file. Line numbers are those of the original text in every edit, so several edits need no
 shifting.
@@ -23,18 +23,18 @@ HASH_SHOWN = 8
 """Hexadecimal digits of a file's hash that a read for a model shows and a precondition takes: of changes of the file
 one in 4,000 million goes unnoticed."""
 _LF = 10
-_MOST_PLACES = 20  # of a text that should have been at one place
+_MOST_PLACES = 20  # places shown of a text that should occur once
 _MOST_QUOTED = 1_000  # characters of a text in a conflict
-_BLOCK = 1 << 20  # characters looked at together, at four bytes each
+_BLOCK = 1 << 20  # characters scanned at a time, at four bytes each
 _CONTEXT = 3  # lines around a change in a diff
 _MOST_COMPARED = 4_000
-"""Lines on either side of a diff: comparing is quadratic at worst; more are shown as one replaced block."""
+"""Most lines on either side of a diff: comparing is quadratic at worst; more are shown as one replaced block."""
 _NO_END = "\n\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, slots=True)
 class LineEdit:
-    """Replace lines ``start`` to ``end`` (from 1, included); ``end`` one less than ``start`` inserts before it."""
+    """Replace lines ``start`` to ``end`` (from 1, inclusive); ``end`` one less than ``start`` inserts before it."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class LineEdit:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Replace a text that occurs exactly once, or, asked to, everywhere."""
+    """Replace a text that occurs exactly once or, on request, everywhere."""
 
     old: str
     new: str
@@ -94,7 +94,7 @@ class Lines:
 
     def ending_at(self, number: int) -> str:
         """Return the end of this line, which in a mixed file need not be the usual one."""
-        # A line past the end, or the last one without an end, gets the file's usual end.
+        # A line past the end, or a last line without an end, gets the file's usual line end.
         if self.ending == "\r" or number > self.count or (number == self.count and not self.ended):
             return self.ending
         return "\r\n" if self.line(number).endswith("\r\n") else "\n"
@@ -104,12 +104,12 @@ def split_lines(decoded: DecodedText) -> Lines:
     """Return a text with its lines, ready for edits."""
     text, lossless = decoded.text, decoded.lossless
     ending = usual_ending(text)
-    # An empty text needs no end: its first line is still to come.
+    # An empty text needs no line end: it has no line yet.
     ended = not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
     if not ended:
         text, lossless = text + ending, lossless + ending
     starts = [0]
-    for at in range(0, len(text), _BLOCK):  # ten times as fast as looking for one LF after the other
+    for at in range(0, len(text), _BLOCK):  # ten times as fast as finding one LF after the other
         characters = np.frombuffer(text[at : at + _BLOCK].encode("utf-32-le"), "<u4")
         starts += (np.flatnonzero(characters == _LF) + (at + 1)).tolist()
     # Only a text of lone CRs ends past its last LF here: it counts as one line.
@@ -132,7 +132,7 @@ def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
     text = "".join([*parts, lines.lossless[at:]])
     if lines.ended:
         return text
-    # Take away the line end that the last line has only because edits need one.
+    # Remove the line end that was added to the last line only for the edits.
     if last is None or last.end < len(lines.text):
         added = len(lines.ending)
     elif last.new:
@@ -154,7 +154,7 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
 
     Raises:
         InvalidRange: lines that do not exist.
-        Conflict: the old text occurs not at all, or more than once.
+        Conflict: the old text does not occur, or occurs more than once.
 
     """
     if isinstance(edit, TextEdit):
@@ -181,7 +181,7 @@ def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
     text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
     old = edit.old
     places = _find_places(text, old, everywhere=edit.everywhere)
-    if not places and "\n" in old:  # an agent writes LF, whatever the file has
+    if not places and "\n" in old:  # agents write LF, whatever the file has
         old = with_ending(edit.old, lines.ending)
         places = _find_places(text, old, everywhere=edit.everywhere)
     if not places or (len(places) > 1 and not edit.everywhere):
@@ -276,7 +276,7 @@ def find_mismatches(expected: Precondition, lines: Lines | None, file_hash: str 
 
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
-    """Return the error that shows every mismatch."""
+    """Return the error that lists every mismatch."""
     shown = format_path(path)
     message = f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
     return Conflict(message, file_path=shown, conflict={"mismatches": wrong})
@@ -301,9 +301,9 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
     if head == len(before) == len(after):
         return ""
-    # Only what lies between the equal head and the equal tail is compared.
+    # Compare only the part between the common prefix and the common suffix.
     left, right = before[head : len(before) - tail], after[head : len(after) - tail]
-    # What stands if the middle is too long to compare: one block removed, one added.
+    # The fallback if the middle is too long to compare: one block removed, one added.
     middle: list[Opcode] = [("replace", 0, len(left), 0, len(right))]
     if max(len(left), len(right)) <= _MOST_COMPARED:
         middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()

@@ -1,4 +1,4 @@
-"""Single files and folders made, read whole, written whole and listed."""
+"""Creates, reads, writes and lists single files and folders."""
 
 import os
 import stat
@@ -64,7 +64,7 @@ class ListQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What a caller allows: missing folders to be made, what is there to be replaced, nothing to be done at all."""
+    """What a caller allows or requests: creating parent folders, overwriting, a dry run."""
 
     parents: bool = False
     overwrite: bool = False
@@ -72,7 +72,7 @@ class WriteOptions:
 
 
 class FileChange(NamedTuple):
-    """What is there now (or would be), and the path that changed, links resolved; none in a dry run."""
+    """The resulting entry, and the changed path with links resolved; none in a dry run."""
 
     entry: FileEntry
     paths: list[bytes]
@@ -271,7 +271,7 @@ def _encode_content(before: DecodedText, content: str, *, append: bool) -> bytes
         return encode_strict(content, "utf-8")
     try:
         encode_strict(content, before.encoding)
-    except InvalidParams:  # nothing of the old content stays, so its encoding need not
+    except InvalidParams:  # nothing of the old content remains, so its encoding need not either
         return encode_strict(content, "utf-8")
     return before.encode(restore_bad_bytes(before, 0, length, content))
 

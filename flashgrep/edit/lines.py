@@ -1,4 +1,4 @@
-"""Where lines begin: in memory for small files, by a sparse index for large ones.
+"""Finds where lines begin: in memory for small files, with a sparse index for large ones.
 
 The index keeps one number a block (the LFs up to its end), so a terabyte needs 8 MB; a slice anywhere in an indexed
 file reads one block.
@@ -87,7 +87,7 @@ class SmallFile:
 
 @dataclass(slots=True)
 class LineIndex:
-    """LFs counted up to the end of each block so far; shared by the readers of one version of a file."""
+    """Cumulative LF counts at the end of each block so far; shared by the readers of one version of a file."""
 
     size: int
     bom: bytes
@@ -96,7 +96,7 @@ class LineIndex:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def extend(self, descriptor: int, lines: int | None, deadline: float | None) -> None:
-        """Count on until this many LFs are known, or all; what is counted stays, even past the deadline."""
+        """Continue counting until this many LFs are known, or all; counts are kept even past the deadline."""
         buffer = bytearray(BLOCK)
         block = np.frombuffer(buffer, np.uint8)
         with self.lock:
@@ -177,30 +177,30 @@ VersionT = TypeVar("VersionT", bound=_Version)
 
 
 class VersionCache(Generic[VersionT]):
-    """What was made of the file versions read last: an agent reads one file piece by piece; safe from any thread."""
+    """Cache for recently read file versions, since an agent reads a file in parts; thread-safe."""
 
     def __init__(self, most: int, cost: Callable[[VersionT], int]) -> None:
-        """``most``: what all that is kept may cost."""
+        """``most``: the maximum cost of all entries."""
         self._room = most
         self._cost = cost
         self._kept: OrderedDict[tuple[int, ...], VersionT] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, status: os.stat_result, make: Callable[[], VersionT]) -> VersionT:
-        """Return what belongs to this very version of a file; make it if it is not kept."""
+        """Return the entry for exactly this version of a file; create it if it is not cached."""
         key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        # Without the lock: reading a file may take long, and two threads that read one file twice do no harm.
+        # Without the lock: reading may take long, and two threads reading the same file do no harm.
         made = make()
         # A version that is too fresh cannot be told from the next one; one that grew meanwhile is not this one.
         if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) <= _SETTLED_NS or made.size != status.st_size:
             return made
         with self._lock:
             kept = self._kept.setdefault(key, made)
-            if kept is made:  # else another thread made it at the same time
+            if kept is made:  # else another thread created it at the same time
                 self._room -= self._cost(made)
             while self._room < 0:
                 _, dropped = self._kept.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Files' contents replaced, all together or not at all: a new file next to each takes its name, whole and durable.
+"""Replaces the contents of files atomically: a new, durable file next to each one takes its name.
 
 The new file gets the old one's mode, extended attributes and, where we may, its owner. The old file's bytes are never
 touched.
@@ -39,7 +39,7 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.E
 
 
 Content = bytes | Callable[[int], None]
-"""What a file is to hold: its bytes, or what writes them to a descriptor."""
+"""New content of a file: its bytes, or a function that writes them to a descriptor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Change:
 
 
 class NotCommitted(Exception):
-    """Nothing was changed, because of ``cause`` at the change ``at``; ``begun``: some had been, and are as before."""
+    """Nothing was changed, because of ``cause`` at change ``at``; ``begun``: some files were changed and restored."""
 
     def __init__(self, at: int, cause: FlashgrepError, *, begun: bool) -> None:
         super().__init__(str(cause))
@@ -75,7 +75,7 @@ class NotCommitted(Exception):
 
 
 def read_original(place: Place, most: int) -> Original:
-    """Read the file a place names, to replace it; a missing file is an Original without status."""
+    """Read the file at a place, to replace it; a missing file is an Original without status."""
     status = place.lstat()
     if status is None:
         return Original()
@@ -88,7 +88,7 @@ def read_original(place: Place, most: int) -> Original:
             file_path=shown,
             observed_bytes=status.st_size,
             limit_bytes=most,
-            guidance="edit it with a tool that streams, such as sed",
+            guidance="edit it with a streaming tool such as sed",
         )
     with translate_errors(place.path):
         descriptor = os.open(place.name, FILE, dir_fd=place.folder)
@@ -101,13 +101,13 @@ def read_original(place: Place, most: int) -> Original:
 
 
 def commit_one(editor: Editor, change: Change) -> None:
-    """Replace (or make) one file; whoever changed it since it was read wins: Conflict.
+    """Replace or create one file; if it was changed since it was read, that change wins: Conflict.
 
-    A process killed on the way leaves the old or the new content, and no debris once recovered.
+    A process killed in between leaves the old or the new content, and nothing else after recovery.
     """
     place, original, temporary = change.place, change.original, temporary_name()
     with Journal(editor.root, [Entry(place.path, temporary)]):
-        # Before a byte is written: a refusal must leave no trace.
+        # Before writing anything: a refusal must leave no trace.
         _check_writable(place, original)
         editor.step("write")
         _write_beside(place, temporary, change.content, original)
@@ -135,7 +135,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
     entries = []
     for change in changes:
         status = change.original.status
-        # A new file needs no backup: undoing it is removing it.
+        # A new file needs no backup: undo removes it.
         backup = None if status is None else temporary_name()
         entries.append(Entry(change.place.path, temporary_name(), backup, version(status)))
     with Journal(editor.root, entries) as journal:
@@ -147,7 +147,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
         except BaseException:
             _discard_all(changes, entries)
             raise
-        # From here a killed process is completed by recovery, not undone.
+        # From here on, recovery completes a killed process's write instead of undoing it.
         _rename_all(editor, changes, entries, journal)
         editor.step("sync")
         _sync_folders(changes)
@@ -204,7 +204,7 @@ def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Ent
 
 
 def _sync_folders(changes: Sequence[Change]) -> None:
-    """Make the names in all folders durable, each once."""
+    """Flush all folders, each once."""
     for place in {change.place.key()[:2]: change.place for change in changes}.values():
         with translate_errors(place.path):
             place.sync()
@@ -217,10 +217,10 @@ def _discard_all(changes: Sequence[Change], entries: Sequence[Entry]) -> None:
 
 
 def _check_writable(place: Place, original: Original) -> None:
-    """Refuse a file its owner made read-only, which a rename would replace all the same."""
+    """Refuse a read-only file, which a rename would replace anyway."""
     if original.status is None or os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE):
         return
-    # access(2) gives one answer for both; the caller should know which.
+    # access(2) does not distinguish these two; the caller should know which.
     is_read_only = os.fstatvfs(place.folder).f_flag & os.ST_RDONLY
     raise translate_error(OSError(errno.EROFS if is_read_only else errno.EACCES, ""), place.path)
 
@@ -298,13 +298,13 @@ def _read_now(place: Place) -> bytes | None:
 
 
 def _take_name(place: Place, temporary: bytes, original: Original) -> None:
-    """Give the temporary file its real name; where no file was, none is overwritten."""
+    """Give the temporary file its real name; if there was no file, do not overwrite one."""
     with translate_errors(place.path):
         if original.status is not None:
             place.rename(temporary)
             return
         try:
-            # link(2) fails if the name is taken, which rename(2) would replace in silence.
+            # link(2) fails if the name is taken; rename(2) would silently replace it.
             os.link(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
         except FileExistsError:
             raise _conflict(place, original) from None

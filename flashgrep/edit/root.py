@@ -1,4 +1,4 @@
-"""Confinement, in this one place: every path is walked from the descriptor of the project's root.
+"""Confinement to the project: every path is walked from the descriptor of the project's root.
 
 Each folder is opened from the one before it without following links. A link's target is walked by hand in the same way,
 so a name that is swapped between check and use is taken as it is then, and ``..`` goes back along the open descriptors,
@@ -23,7 +23,7 @@ from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.paths import check_private, make_private
 
 PROTECTED = frozenset({".git", ".flashgrep"})
-"""Names that are never written: version control's own folder and ours."""
+"""Names that are never written: git's own folder and ours."""
 # Code points HFS+ drops from a name, so that ".g<200c>it" opens ".git"; the list is git's (utf8.c, next_hfs_char).
 _IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 _SHORT_NAMES = frozenset({"git~1", "flashg~1"})  # what an 8.3 file system may call them
@@ -33,7 +33,7 @@ _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
 
 @dataclass(slots=True)
 class Place:
-    """Where a path ends: an open folder inside the root, and the last name in it (``.`` for the root itself)."""
+    """The end of a path: an open folder inside the root, and the last name in it (``.`` for the root itself)."""
 
     folder: int
     name: bytes
@@ -107,7 +107,7 @@ class Root:
         with translate_errors(self.path, "directory"):
             try:
                 same = os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
-            except PermissionError:  # a folder above was closed to us meanwhile; ours is open
+            except PermissionError:  # a parent folder became inaccessible; ours is still open
                 same = True
             if not same:
                 self._former.append(self.descriptor)  # another thread may be about to use it
@@ -151,7 +151,7 @@ class Root:
                     if now is not None and stat.S_ISLNK(now.st_mode):
                         continue
                     raise translate_error(error, path) from error
-                # What was opened counts, not what was looked at: the name may have been swapped in between.
+                # Check what was opened, not what was looked up: the name may have been swapped in between.
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode):
                     return descriptor, status, place.path
@@ -250,7 +250,7 @@ class _Walk:
         return self._end(self._names.pop())
 
     def _end(self, name: bytes) -> Place:
-        # A name that does not exist yet is nobody's; the caller finds out.
+        # A name that does not exist yet is not protected; the caller finds out.
         with contextlib.suppress(OSError):
             status = os.stat(name, dir_fd=self._folders[-1], follow_symlinks=False)
             check_not_private(self._root, status, self._asked)
@@ -285,7 +285,7 @@ class _Walk:
     def _read_link(self, name: bytes) -> bytes | None:
         try:
             return os.readlink(name, dir_fd=self._folders[-1])
-        except OSError:  # not a link, or not there: opening it will say why
+        except OSError:  # not a link, or missing: opening it will report why
             return None
 
     def _follow(self, target: bytes) -> None:

@@ -1,6 +1,6 @@
-"""Open files read, written, hashed and removed; what the operating system refuses, as the project's errors.
+"""Reading, writing, hashing and removing open files; failures of the system become the project's errors.
 
-A function that makes an error is named by the error's reason, here and in the other modules.
+A function that creates an error is named after the error's reason, here and in the other modules.
 """
 
 import base64
@@ -35,7 +35,7 @@ def encode_path(path: bytes) -> str | None:
 
 
 def missing(path: bytes, kind: Kind = "file") -> NotFound:
-    """Return the error for something that is not there."""
+    """Return the error for something missing."""
     shown = format_path(path)
     return NotFound(f"{kind} not found: {shown}", reason=f"{kind}_not_found", target_path=shown, target_kind=kind)
 
@@ -77,7 +77,7 @@ _CLASSES: dict[str, type[FlashgrepError]] = {
 def translate_error(error: OSError, path: bytes, kind: Kind = "file") -> FlashgrepError:
     """Return the project's error for an operating system's."""
     shown = format_path(path)
-    # ENOTDIR: a name on the way is a file, so nothing can be below it.
+    # ENOTDIR: a part of the path is a file, so nothing can be below it.
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return missing(path, kind)
     if error.errno == errno.ELOOP:
@@ -92,7 +92,7 @@ def translate_error(error: OSError, path: bytes, kind: Kind = "file") -> Flashgr
 
 @contextmanager
 def translate_errors(path: bytes, kind: Kind = "file") -> Iterator[None]:
-    """Raise whatever the system refuses inside as the project's error, naming this path."""
+    """Convert system errors inside the block to the project's errors, naming this path."""
     try:
         yield
     except OSError as error:
@@ -102,7 +102,7 @@ def translate_errors(path: bytes, kind: Kind = "file") -> Iterator[None]:
 def read_all(descriptor: int, size: int) -> bytes:
     """Return everything in an open file, even if it has grown beyond ``size``."""
     parts, offset = [], 0
-    # One byte more than is expected, so that a file of this size takes two reads, the second of them empty.
+    # One byte more than expected, so that a file of this size takes two reads, the second one empty.
     while part := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         parts.append(part)
         offset += len(part)
@@ -110,7 +110,7 @@ def read_all(descriptor: int, size: int) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, in as many steps as the system takes."""
+    """Write everything, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -133,12 +133,12 @@ def digest_of(descriptor: int, deadline: float | None = None) -> str:
 
 
 def temporary_name() -> bytes:
-    """Return a new name for a file that is being written; hidden, so that no search shows it."""
+    """Return a temporary name for a file being written; hidden, so that no search shows it."""
     return TEMPORARY + secrets.token_hex(8).encode("ascii")
 
 
 def discard(folder: int, name: bytes | None) -> None:
-    """Remove a temporary file or folder, if it is there."""
+    """Remove a temporary file or folder if it exists."""
     if name is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Files and folders copied, moved and removed.
+"""Copies, moves and removes files and folders.
 
 A copy is built next to its destination under a temporary name and takes the name when it is whole; what it replaces is
 kept until then. Links are copied, moved and removed as links. The files of a copied folder are not flushed one by one,
@@ -129,7 +129,7 @@ def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run
 
 
 def recursive_required(path: bytes) -> InvalidParams:
-    """Return the error for a folder that only ``recursive`` may touch."""
+    """Return the error for a folder that needs ``recursive``."""
     shown = format_path(path)
     message = f"is a folder, recursive is needed: {shown}"
     return InvalidParams(message, reason="recursive_required", target_path=shown)
@@ -176,7 +176,7 @@ def _check_free(old: Place, new: Place, options: WriteOptions) -> None:
     if taken is None or options.overwrite:
         return
     respelled = moved is not None and os.path.samestat(taken, moved) and old.name.lower() == new.name.lower()
-    if not respelled:  # where case does not count, a file's own name is no other file
+    if not respelled:  # on a case-insensitive file system, another case of the name is the same file
         raise destination_exists(new.path)
 
 
@@ -328,7 +328,7 @@ def _copy_folder(source: int, name: bytes, target: int, new: bytes) -> None:
 
 
 def _remove(place: Place) -> None:
-    """Remove what a place names, if it is there still."""
+    """Remove what is at a place, if it still exists."""
     status = place.lstat()
     if status is None:
         return
