@@ -107,7 +107,7 @@ def test_calls_in_flight_are_not_cut(
         pid = lifecycle.find_holder(cold_daemon.paths)
         monkeypatch.setattr(connect, "__version__", "99.1")
         connect.connect(cold_daemon.paths, cold_daemon.environ).close()
-        busy = "fgrep: the daemon runs older code: still busy; it ends when its calls are done\n"
+        busy = "fgrep: the daemon runs older code: still busy; it exits when its calls are done\n"
         assert capfd.readouterr().err == busy
         assert lifecycle.find_holder(cold_daemon.paths) == pid
         wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": root.as_uri()}]}})
@@ -115,7 +115,7 @@ def test_calls_in_flight_are_not_cut(
         assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
 
 
-def test_a_daemon_whose_files_has_changed_is_replaced_and_sessions_go_on(
+def test_a_daemon_whose_files_have_changed_is_replaced_and_sessions_go_on(
     cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
 ) -> None:
     root = project({"a.py": "needle = 1\n"})
