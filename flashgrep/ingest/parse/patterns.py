@@ -197,6 +197,14 @@ _CYTHON: Final = Rules(
             r"[ \t]+)?(?P<name>\w+)"
         ),
     ),
+    (
+        "enumerator",
+        r"^[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]*(?==[^=]|,|\r?$|\#)",
+        (
+            r"^([ \t]*+)(?:(?:c?p?def|ctypedef)[ \t]+)?(?:(?:public|api|extern)[ \t]+){0,3}enum\b[^\n:]{0,200}:"
+            r"[^\n]*\n(?P<body>(?:\1[ \t]++[^\n]*\n|[ \t]*+\r?\n)*+)"
+        ),
+    ),
     ("type", r"^[ \t]*ctypedef[ \t]+fused[ \t]+(?P<name>\w+)"),
     ("type", r"^[ \t]*ctypedef[ \t]++[^\n(:]+?[ \t*](?P<name>\w+)[ \t]*$"),
     ("type", r"^[ \t]*ctypedef[ \t]++[^\n(:]+?\([ \t]*\*[ \t]*(?P<name>\w+)[ \t]*\)"),

@@ -41,3 +41,11 @@ async def fetch(url):
 cpdef enum Kind:
     FRUIT
     BREAD
+
+cdef extern from "shop.h":
+    ctypedef enum Level:
+        LOW = 1   # the first
+        HIGH
+    int none_of(int a)
+    enum:
+        MOST = 0x10
