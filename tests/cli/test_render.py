@@ -156,7 +156,7 @@ def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
 
 
 def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
-    assert b"the text itself is nowhere" in shown({"results": [HIT], "mode": "words"})[1]
+    assert b"no line has the text itself" in shown({"results": [HIT], "mode": "words"})[1]
 
 
 def test_an_answer_without_a_renderer_is_an_outline_of_what_it_has() -> None:

@@ -200,7 +200,7 @@ async def test_who_is_missing_is_named_and_the_others_answer(catalogue: Catalogu
     assert "no such folder: /not/there" in found["coverage"]["detail"]
     with pytest.raises(NotFound, match="no such project: nobody"):
         await ask(catalogue, "query", text="x", projects=["nobody"])
-    with pytest.raises(NotFound, match=r"none of 2 projects has answered: nobody: .*; no one: no such"):
+    with pytest.raises(NotFound, match=r"none of 2 projects answered: nobody: .*; no one: no such"):
         await ask(catalogue, "query", text="x", projects=["nobody", "no one"])
 
 

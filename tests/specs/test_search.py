@@ -233,7 +233,7 @@ def test_without_its_provider_words_alone_decide_and_the_answer_says_so(project:
         with ways(broken, root, ["unix"]) as (way,):
             found = way.result("search_specs", query="houses closed")
         assert [one["spec_id"] for one in found["results"]] == ["doors"]
-        assert "words alone" in found["coverage"]["detail"]
+        assert "words only" in found["coverage"]["detail"]
     finally:
         broken.stop()
         shutil.rmtree(folder)

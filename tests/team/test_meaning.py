@@ -75,7 +75,7 @@ async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_i
         connection.execute("UPDATE flashgrep.repository SET generation = generation + 1")
     page = await ask_store(asked.call, "how are passwords kept safe")
     assert page["coverage"]["complete"] is False
-    assert "files wait to be indexed" in page["coverage"]["detail"]
+    assert "files are not indexed yet" in page["coverage"]["detail"]
     assert page["results"][0]["file_path"] in {"shop/passwords.py", "tests/test_passwords.py"}
 
 
