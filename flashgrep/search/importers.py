@@ -7,9 +7,10 @@ from typing import Final
 from flashgrep.ingest.parse.imports import ALL, WHOLE
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.search.call_filter import is_same_family
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import GUESS, Definition, Resolution
-from flashgrep.search.resolver import PROVEN, Use, is_same_family
+from flashgrep.search.resolver import PROVEN, Use
 
 _PARTS: Final = re.compile(r"[./\\]+|::")
 _DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.ASCII)

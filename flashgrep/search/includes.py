@@ -29,7 +29,7 @@ class Includes:
     """Follows includes in one state of a project; looks up no file twice."""
 
     def __init__(self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]) -> None:
-        self._source = source
+        self.source = source
         self._open = open_file
         self._near: dict[bytes, tuple[bytes, ...]] = {}
         self._found: dict[Hashable, Any] = source.by_paths
@@ -54,7 +54,7 @@ class Includes:
     def near(self, path: bytes) -> tuple[bytes, ...]:
         """Return the files of the project that a file includes directly."""
         if path not in self._near:
-            folder, version = posixpath.dirname(path), self._source.version(path)
+            folder, version = posixpath.dirname(path), self.source.version(path)
             read = partial(self._read_written, path)
             written = read() if version is None else _written.find_or_make(version, 1, read)
             found = (self._find(folder, one) for one in written)
@@ -78,7 +78,7 @@ class Includes:
                 places = [b"/".join(filter(None, (folder, below, written))) for below in _FOLDERS]
                 if b"./" in written or b"//" in written:  # to put all in order took most of the time
                     places = [posixpath.normpath(place) for place in places]
-                found = next(filter(self._source.has, places), _UNKNOWN if folder else None)
+                found = next(filter(self.source.has, places), _UNKNOWN if folder else None)
                 folder = posixpath.dirname(folder)
         if len(self._found) > _MOST_FOUND:
             self._found.clear()

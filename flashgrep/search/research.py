@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.search.call_filter import CallFilter
 from flashgrep.search.conformance import find_conforming, resolve_conforming
 from flashgrep.search.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.exports import find_overloads
@@ -39,7 +40,7 @@ from flashgrep.search.research_graph import (
     plain_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import OVERRIDDEN, PROVEN, SEEN, CallFilter, Resolver, Use
+from flashgrep.search.resolver import OVERRIDDEN, PROVEN, SEEN, Resolver, Use
 from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.written_imports import imported_as
 
@@ -423,7 +424,7 @@ class Research:
     def _aliases(self, path: bytes, symbols: FileSymbols, name: str) -> Iterator[tuple[str, bytes | None]]:
         """Yield names that a file gives to what it knows as the name, each with the only file that knows it so."""
         if symbols.language not in SCOPED:
-            yield from ((alias, path) for alias in imported_as(symbols, name))
+            yield from ((alias, None if is_given_on else path) for alias, is_given_on in imported_as(symbols, name))
             return
         if not may_rename(symbols, name):
             return

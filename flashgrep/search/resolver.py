@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, QUALIFIER, S
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.lazy import LazyAttribute
+from flashgrep.search.call_filter import EVERYDAY, METHODS, is_same_family
 from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
@@ -32,7 +33,8 @@ from flashgrep.search.packages import (
     resolve_written,
 )
 from flashgrep.search.receivers import find_extended_type, find_literal, infer_type
-from flashgrep.search.research_graph import GUESS, UNDECIDED, Definition, Resolution
+from flashgrep.search.research_graph import GUESS, UNDECIDED, Definition, Resolution, Undecided
+from flashgrep.search.rust_paths import RustPaths, resolve_in_crate
 from flashgrep.search.symbol_source import imports_of
 from flashgrep.search.written_imports import find_module, find_real_name, resolve_import
 
@@ -47,26 +49,10 @@ _C_TYPES: Final = _TAGGED | {"type"}
 _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
 """What follows a type's name where something is declared to be of it."""
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
-METHODS: Final = frozenset({"method", "constructor", "field", "property"})
-"""What is asked of something, or is in its class."""
 _NOT_HIDDEN: Final = TYPE_KINDS | {"type", "macro"}
 """What no local variable hides."""
 _OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
 """What may stand in a type, and is asked of that."""
-_EVERYDAY: Final = frozenset({
-    "acquire", "add", "all", "any", "append", "apply", "begin", "bind", "call", "cancel", "catch", "clear", "close",
-    "commit", "concat", "connect", "copy", "count", "create", "cursor", "debug", "decode", "delete", "discard",
-    "emit", "encode", "end", "endswith", "entries", "equals", "error", "every", "exec", "execute", "exists", "extend",
-    "fetchall", "fetchone", "fileno", "filter", "finally", "find", "findall", "first", "flush", "forEach", "format",
-    "get", "group", "has", "hashCode", "includes", "index", "info", "init", "insert", "items", "join", "keys", "last",
-    "length", "list", "load", "log", "lower", "map", "match", "name", "new", "next", "off", "on", "once", "open",
-    "parse", "pop", "popitem", "push", "push_back", "put", "read", "readline", "readlines", "reduce", "reject",
-    "release", "remove", "render", "replace", "reset", "resolve", "result", "rollback", "run", "save", "search",
-    "seek", "send", "set", "setdefault", "shift", "size", "slice", "some", "sort", "splice", "split", "start",
-    "startswith", "stop", "strip", "sub", "tell", "test", "then", "toString", "trim", "union", "update", "upper",
-    "value", "values", "wait", "warn", "write", "writelines",
-})  # fmt: skip
-"""Method names half the world has: by name alone they mean little."""
 PROVEN: Final = 0.95
 """What resolution says is right."""
 OVERRIDDEN: Final = "overridden"
@@ -183,7 +169,7 @@ class Resolver:
     def guess_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that tells how sure it is that a use on nobody knows what means a target, as measured."""
         in_sight: list[Definition] = []
-        if use.symbols.word_at(use.offset) not in _EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
+        if use.symbols.word_at(use.offset) not in EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
             methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
             words = use.symbols.words
             named = {one.owner for one in methods if next(words(one.owner.encode(), fold=False), -1) >= 0}
@@ -233,11 +219,17 @@ class Resolver:
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
         told = resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else UNDECIDED
+        if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
+            told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
         if told is not UNDECIDED:
             return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
         return self._resolve_unasked(use, target)
+
+    @LazyAttribute
+    def _paths_of_rust(self) -> RustPaths:
+        return RustPaths(self.names.open_file, self.names.includes.source.has)
 
     def _resolve_unasked(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same of a name that is asked of nothing."""
@@ -298,7 +290,7 @@ class Resolver:
         return Resolution(0.4, OVERRIDDEN) if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
-        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        symbols = use.symbols
         # ``struct``, ``union`` or ``enum`` stands right before it.
         is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
         # Or it is in C before the name of what it is the type of, as in ``user *user``.
@@ -309,6 +301,14 @@ class Resolver:
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
+        told: Resolution | Undecided | None = UNDECIDED
+        if symbols.language == "rust":
+            told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
+        return self._resolve_in_sight(use, target, others) if told is UNDECIDED else told
+
+    def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
+        """Return the same of a name that is not local; ``others``: kinds whose names are not meant."""
+        symbols, word = use.symbols, use.symbols.word_at(use.offset)
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
         beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
@@ -459,7 +459,7 @@ class Resolver:
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return one by the number of definitions it may be; those of one family of types, or constructors, are one."""
-        if target.name in _EVERYDAY and target.kind in METHODS:
+        if target.name in EVERYDAY and target.kind in METHODS:
             return Resolution(0.2, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
@@ -476,34 +476,6 @@ class Resolver:
     def _families(self) -> dict[str, int]:
         """How many families of types the rivals belong to, by language."""
         return {}
-
-
-def is_same_family(one: str, other: str) -> bool:
-    """Whether files in two languages use each other's names."""
-    return FAMILIES.get(one, one) == FAMILIES.get(other, other)
-
-
-class CallFilter:
-    """Tells files whose calls of a name may mean one of several definitions, as far as language and letters tell.
-
-    Where names are resolved, a method is called on something, except for its own file: a class of Python has it bare.
-    """
-
-    def __init__(self, name: str, targets: Sequence[Definition]) -> None:
-        self._targets = targets
-        self._called_on = re.compile(rb"\.\s*#?" + re.escape(name.encode()))
-        self._alike: dict[str, tuple[bool, AbstractSet[bytes]]] = {}
-        """By language: whether some target may be called bare, and the files of the others."""
-
-    def accepts(self, path: bytes, symbols: FileSymbols) -> bool:
-        """Whether calls in a file may mean one of the definitions."""
-        language = symbols.language
-        if language not in self._alike:
-            alike = [one for one in self._targets if is_same_family(language, one.language)]
-            is_bare = any(language not in SCOPED or one.kind not in METHODS for one in alike)
-            self._alike[language] = is_bare, frozenset(one.path for one in alike)
-        is_bare, paths = self._alike[language]
-        return is_bare or path in paths or (bool(paths) and self._called_on.search(symbols.data) is not None)
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:

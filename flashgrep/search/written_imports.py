@@ -31,16 +31,17 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
     return None
 
 
-def imported_as(symbols: FileSymbols, name: str) -> set[str]:
-    """Return other names a file gives to what it imports by the name."""
+def imported_as(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
+    """Return other names a file gives to what it imports by the name, each with whether others may import that."""
     if symbols.language in DOTTED:
-        return {one.local for some in imports_of(symbols).names.values() for one in some if one.name == name} - {name}
+        named = (one for some in imports_of(symbols).names.values() for one in some if one.name == name != one.local)
+        return {(one.local, False) for one in named}
     renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
     if re.search(renamed, symbols.data) is None:  # a tenth of the time that all statements take
         return set()
     word = re.compile(rb"(?<![\w$])" + renamed)
-    found = (word.search(statement) for statement in _statements(symbols))
-    return {one[1].decode("utf-8", "replace") for one in found if one} - {name}
+    found = ((word.search(statement), statement.startswith(b"pub")) for statement in _statements(symbols))
+    return {(one[1].decode("utf-8", "replace"), is_public) for one, is_public in found if one} - {(name, False)}
 
 
 def find_real_name(symbols: FileSymbols, name: str) -> str:

@@ -56,6 +56,9 @@ _BRACED: Final = re.compile(r"(?:([\w.]+\.)\{([^{}]*)\}|([^,{}]+))(?:,|$|\s*)")
 _AS: Final = re.compile(r"\s+as\s+|\s*=>\s*")
 _ELIXIR_NAME: Final = re.compile(r"\bas:\s*(\w+)")
 _ELIXIR_OPTIONS: Final = re.compile(r"\)?,\s*\w+:.*|[()]")
+_USE: Final = re.compile(r"\buse\s")
+_TREE: Final = re.compile(r"[{},;]|\Z")
+"""What ends a part of a tree of Rust's imports."""
 _PYTHON_COMMENT: Final = re.compile(r"#[^\n]*|\\\n")
 _MAJOR_VERSION: Final = re.compile(r"v\d+")
 
@@ -102,8 +105,9 @@ def read_imports(symbols: FileSymbols) -> FileImports:
                 last = parts[-2] if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts[-1]
                 name = spec[1] or last.partition(".")[0]
                 found.add(Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start))
-        elif symbols.language in DOTTED:
-            for one in read_packages(symbols.language, text, start):
+        elif symbols.language in DOTTED or symbols.language == "rust":
+            is_rust = symbols.language == "rust"
+            for one in read_rust(text, start) if is_rust else read_packages(symbols.language, text, start):
                 found.add(one)
         else:
             _read_ecma(_COMMENT.sub("", text) if "//" in text or "/*" in text else text, start, found)
@@ -154,6 +158,29 @@ def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
                 yield Import("", module, ALL, offset)
             elif last:
                 yield Import(local or last, module, last, offset)
+
+
+def read_rust(text: str, offset: int) -> Iterator[Import]:
+    """Yield what a ``use`` of Rust brings: ``use a::{b::{self, C as D}, e::*};``; a module as ``a::b``."""
+    flat = " ".join(_COMMENT.sub(" ", text).split())
+    if (keyword := _USE.search(flat)) is None:
+        return
+    prefixes, start = [""], keyword.end()
+    for sign in _TREE.finditer(flat, keyword.end()):
+        part = flat[start : sign.start()].strip()
+        start = sign.end()
+        if sign[0] == "{":
+            prefixes.append(f"{prefixes[-1]}{part.replace(' ', '')}")
+            continue
+        path, _, local = (one.strip() for one in part.partition(" as "))
+        whole = f"{prefixes[-1]}{path}".replace(" ", "").removeprefix("::").removesuffix("::self")
+        module, _, name = whole.rpartition("::")
+        if path and name == ALL:
+            yield Import("", module, ALL, offset)
+        elif path and name:
+            yield Import(local or name, module, name, offset)
+        if sign[0] == "}" and len(prefixes) > 1:
+            prefixes.pop()
 
 
 def _read_ecma(text: str, offset: int, found: FileImports) -> None:
