@@ -63,3 +63,11 @@ def test_a_ruby_string_with_code_over_lines_stays_a_string() -> None:
     found = parse_symbols("ruby", text)
     assert isinstance(found, ParsedFile)
     assert found.names(text) == [b"Shop", b"size"]
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
+def test_scopes_of_a_broken_file_are_read_where_its_query_compares_texts(language: str) -> None:
+    text = b"A.prototype.run = function () {}\nfunction broken() {\n  call(\n}\nfunction after() { return 1 }\n"
+    scopes = read_scopes(b"a", language, text)
+    assert scopes is not None
+    assert "after" in scopes.names

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node, QueryCursor, Tree
 
-from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar, ParseTimeout, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.ingest.parse.layout import LAID_OUT, Mender
 
 _LARGE: Final = 1_000
@@ -72,6 +72,12 @@ def parse_and_repair(
         return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:
         return Repaired(tree)
+    # Mending asks the grammar's query, which may compare texts: a tree without its text would end the process.
+    if not grammar.reads_text and (whole := grammar_of(name)).reads_text:
+        try:
+            grammar, tree = whole, parse_tree(whole, data, deadline - time.thread_time())
+        except ParseTimeout:
+            return Repaired(tree)
     return mend_by_layout(name, grammar, data, tree, deadline)
 
 

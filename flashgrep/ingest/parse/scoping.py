@@ -232,7 +232,7 @@ def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[i
     if grammar == SCRIPTS:
         grammar, data = read_scripts(language, data)
     try:
-        # No query here compares texts of nodes.
+        # The query of scopes compares no texts of nodes.
         parsed_by = replace(grammar_of(grammar), reads_text=False)
         tree = parse_and_repair(grammar, parsed_by, data, MAX_SECONDS, spans).tree
         return FileScopes(path, tree, _query_of(grammar), data)
