@@ -174,7 +174,7 @@ def test_a_bound_connection_stays_with_its_project(
     opened.append(daemon.wire("unix", mine))
     error = opened[-1].fail("index_codebase", path=str(other))
     assert error["data"]["reason"] == "outside_root"
-    assert "leave `project` out" in error["data"]["suggestion"]
+    assert "leave out `project`" in error["data"]["suggestion"]
     assert opened[-1].call("stats")["projects"] == [mine.name]
     assert opened[-1].call("query", text="needle")["results"][0]["file_path"] == "a.py"
 
