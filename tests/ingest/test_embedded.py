@@ -99,7 +99,8 @@ def test_what_prose_shows_is_declared_and_no_chunk_is_named_by_it() -> None:
     [
         ("vue", b"{{ "), ("vue", b' :a="\''), ("vue", b"<!--"), ("vue", b"<Item"), ("svelte", b"{"),
         ("svelte", b'{\\"'), ("svelte", b"{/*"), ("astro", b"{`\\`"), ("html", b" onclick='\""), ("ejs", b"<%"),
-        ("markdown", b"```py\n"),
+        ("vue", b"<template "), ("html", b"<script "), ("svelte", b"<style lang "),
+        ("markdown", b"```py\n"), ("markdown", b"```" + b" " * 3_000 + b"`\n"), ("markdown", b"`" * 200_000),
         ("markdown", b"> - "), ("rst", b".. code:: py\n"), ("php", b"<?php <style>"),
     ],
 )  # fmt: skip

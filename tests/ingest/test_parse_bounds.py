@@ -144,6 +144,12 @@ def test_hosts_of_scripts_that_never_end_take_time_in_proportion(language: str, 
     assert time.process_time() - started < 20  # the square of the length would be ten minutes
 
 
+def test_entries_of_a_bibliography_that_never_end_take_time_in_proportion() -> None:
+    started = time.thread_time()
+    assert isinstance(parse_symbols("tex", b"\\bibitem[" * 20_000), ParsedFile | Skipped)
+    assert time.thread_time() - started < 5  # the square of the length took eleven seconds
+
+
 @pytest.mark.slow
 def test_the_isolated_parser_answers_as_the_parser_does() -> None:
     files = [(language_of(path.name.encode()).name, path.read_bytes()) for path in SAMPLES]

@@ -12,8 +12,13 @@ from flashgrep.ingest.parse.fences import Insert, read_fences
 from flashgrep.ingest.parse.templates import COMMENT, SVELTE_HEAD, keep_braces, keep_handlers, keep_vue
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
 
-_SCRIPT: Final = re.compile(rb"<script\b([^>]*)>(.*?)(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_STYLE: Final = re.compile(rb"<style\b([^>]*)>(.*?)(?:</style\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+# A tag that nothing ends goes as far as the next one begins, so that a text of such tags takes time in its length.
+_SCRIPT: Final = re.compile(
+    rb"<script\b([^><]*+(?:<(?!script\b)[^><]*+)*+)>(.*?)(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_STYLE: Final = re.compile(
+    rb"<style\b([^><]*+(?:<(?!style\b)[^><]*+)*+)>(.*?)(?:</style\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
 _FRONT_MATTER: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)(?:^---|\Z)", re.DOTALL | re.MULTILINE)
 _TYPED: Final = re.compile(rb"""\blang\s*=\s*["']?(tsx|ts|typescript)\b""", re.IGNORECASE)
 _STYLED: Final = re.compile(rb"""\blang\s*=\s*["']?(\w+)""", re.IGNORECASE)

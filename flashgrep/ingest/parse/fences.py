@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from flashgrep.languages import LANGUAGES, SCRIPTS
 
 _FENCE: Final = re.compile(
-    rb"^([ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]++)?)(`{3,}|~{3,})[ \t]*(\{?[ \t]*\.?([\w+#-]*)[^`\r\n]*)\r?$",
+    rb"^([ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]++)?)(`{3,}+|~{3,}+)[ \t]*+(\{?[ \t]*+\.?([\w+#-]*+)[^`\r\n]*+)\r?$",
     re.MULTILINE,
 )
 _DIRECTIVE: Final = re.compile(
@@ -40,10 +40,8 @@ def read_fences(language: str, data: bytes) -> Iterator[Insert]:
         return
     at, number = 0, 0
     while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
-        mark = opened[2][:1] * len(opened[2])
-        closed = re.compile(rb"^[ \t>]*" + mark + opened[2][:1] + rb"*[ \t]*\r?$", re.MULTILINE).search(
-            data, opened.end()
-        )
+        last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
+        closed = re.compile(last, re.MULTILINE).search(data, opened.end())
         start, end = min(opened.end() + 1, len(data)), closed.start() if closed else len(data)
         at, number = closed.end() if closed else len(data), number + 1
         if name := _code_language(opened[4]):

@@ -474,7 +474,7 @@ _TEX: Final = Rules(
     ),
     ("function", r"\\(?:(?:re)?newenvironment|newtheorem)\*?[ \t]*\{(?P<name>[^{}\n]+)\}"),
     ("variable", r"\\newcounter[ \t]*\{(?P<name>[\w@]+)\}"),
-    ("constant", r"\\(?:label|bibitem(?:\[[^\]\n]*\])?)[ \t]*\{(?P<name>[^{}\n]+)\}"),
+    ("constant", r"\\(?:label|bibitem(?:\[[^\]\n]{0,300}\])?)[ \t]*\{(?P<name>[^{}\n]+)\}"),
 )
 _BIBTEX: Final = Rules(
     ("constant", r"^[ \t]*@(?!comment\b|preamble\b|string\b)\w+[ \t]*[{(][ \t]*(?P<name>[^,\s{}]+)[ \t]*,"),

@@ -18,7 +18,7 @@ _VUE: Final = re.compile(
     + rb"(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
     re.DOTALL,
 )
-_PUG: Final = re.compile(rb"""<template\b[^>]*\blang\s*=\s*["']?(?!html)\w""")
+_PUG: Final = re.compile(rb"""<template\b[^<>]{0,1000}\blang\s*=\s*["']?(?!html)\w""")
 _EACH: Final = re.compile(rb"^.*?\s(?:in|of)\s", re.DOTALL)
 _HANDLER: Final = re.compile(
     rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)", re.DOTALL
