@@ -70,7 +70,10 @@ FEW = 2
 NOTES: Final[tuple[tuple[Literal["namesakes", "unsure", "as_text"], str], ...]] = (
     ("namesakes", "[{} definitions have this name, a use may be of any; Container.name asks about one]"),
     ("unsure", "[{} uses left out: too ambiguous to resolve]"),
-    ("as_text", "[no symbol; the word is {} times in comments, texts or files that are not parsed: query finds it]"),
+    (
+        "as_text",
+        "[no symbol; the word is in comments, texts or files that are not parsed, {} times at least: query finds it]",
+    ),
 )
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
@@ -138,8 +141,8 @@ class GetSymbolResult(TypedDict):
     `total`: null while there is a `next` for a name in more than 500 files, or a prefix with more than 100 defining
     files: these are answered some files at a time, defining files first. `namesakes`: the number of definitions with
     the name; a use may be of any of them, and a qualified name selects one. `unsure`: uses left out because they may or
-    may not be of the qualified name. `as_text`: nothing was found, but the word is so often in comments, in texts or in
-    files of languages that are not parsed.
+    may not be of the qualified name. `as_text`: nothing was found, but the word is so often, at least, in comments,
+    texts or files of languages that are not parsed.
     """
 
     symbol_name: str

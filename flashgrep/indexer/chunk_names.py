@@ -74,8 +74,8 @@ class Outline:
             start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
             good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
             good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
-            if parsed.language == "markdown":  # its headings have a way of their own, below
-                good &= kind != _HEADING
+            if parsed.language == "markdown":  # its headings have a way of their own, below, and examples name nothing
+                good &= False
             good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
             table = table[good]
             table = table[np.lexsort((-table[:, END], table[:, START]))]

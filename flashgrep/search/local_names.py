@@ -5,8 +5,11 @@ a question have no syntax tree, and parsing takes a hundred times as long.
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from itertools import islice
 from typing import Final
+
+import numpy as np
 
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, TYPE_KINDS
@@ -116,15 +119,22 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     start = symbols.row(around)[START] if around >= 0 else offset
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
+    signs: list[tuple[int, bytes]] | None = None
     # The library caches compiled patterns: one name is looked for in many files.
     for pattern in _DECLARED[symbols.language]:
+        ended = 0
         for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
             if found.start() > offset - start:
                 break
-            if pattern is _ARROW and _is_branch(text, found.start(), name):
+            if start + found.start() < ended or (pattern is _ARROW and _is_branch(text, found.start(), name)):
                 continue
-            if symbols.language in _WITHOUT_BLOCKS or _reaches(symbols, pattern, found, start, offset):
+            if symbols.language in _WITHOUT_BLOCKS:
                 return True
+            signs = _list_signs(symbols, start, offset) if signs is None else signs
+            end = _find_end(symbols, pattern, found, start, offset, signs)
+            if end is None:
+                return True
+            ended = end
     return False
 
 
@@ -135,39 +145,51 @@ def _is_branch(text: bytes, at: int, name: str) -> bool:
     return text.startswith((b"{", b","), at) and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
 
 
-def _reaches(symbols: FileSymbols, pattern: bytes, found: re.Match[bytes], start: int, offset: int) -> bool:
-    """Whether what a match declares is still known at a place: the block that it is in continues as far as there.
+def _find_end(
+    symbols: FileSymbols,
+    pattern: bytes,
+    found: re.Match[bytes],
+    start: int,
+    offset: int,
+    signs: list[tuple[int, bytes]],
+) -> int | None:
+    """Return where what a match declares ends before a place, else None: it is still known there.
 
-    ``start``: where the text that was searched begins in the file.
+    What the same pattern declares before that end has ended there, too. ``start``: where the text that was searched
+    begins in the file; ``signs``: those from there to the place.
     """
     data, declared = symbols.data, start + found.end()
     at = declared if pattern is _ARROW else start + found.start()
     if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
-        return False  # ``val size = size``
+        return at  # ``val size = size``
     # A statement's head may declare what its body sees: ``for (int i = 0; …) { … }``, ``if let a { … }``.
     is_head = pattern in {_LOOP, _CAUGHT} or (pattern is _LET and not data.startswith(b"guard", at))
     depth = 0
-    for here, sign in _find_signs(symbols, at, offset):
+    for here, sign in islice(signs, bisect_left(signs, (at, b"")), None):
         if sign in _OPEN:
             depth += 1
         elif sign in _CLOSE and depth:
             depth -= 1
             if sign == b"}" and not depth and is_head and not _GOES_ON.match(data, here + 1):
-                return False
+                return here
         elif sign == b")" and pattern is not _ARROW:
             is_head = is_head or _STATEMENT.search(data, max(0, at - _MOST_CONDITION), at) is not None
-        elif sign in _CLOSE or (not depth and ((sign == b";" and is_head) or (sign == b"," and pattern is _ARROW))):
-            return False
-    return True
+        elif sign in _CLOSE:
+            return here
+        elif not depth and ((sign == b";" and is_head) or (sign == b"," and pattern is _ARROW)):
+            return at
+    return None
 
 
-def _find_signs(symbols: FileSymbols, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield brackets, semicolons and commas outside of strings and comments, with their positions."""
-    skips = symbols.parsed.skips
-    for sign in _SIGNS.finditer(symbols.data, start, end):
-        before = int(skips[:, 0].searchsorted(sign.start(), side="right")) - 1
-        if before < 0 or sign.start() >= int(skips[before, 1]):
-            yield sign.start(), sign[0]
+def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, bytes]]:
+    """Return brackets, semicolons and commas outside of strings and comments, with their positions."""
+    signs = [(found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)]
+    starts, ends = symbols.parsed.skips[:, 0], symbols.parsed.skips[:, 1]
+    places = np.array([place for place, _ in signs], np.int64)
+    before = starts.searchsorted(places, side="right")
+    # The place before the first of them ends at 0.
+    is_skipped = places < np.append(0, ends)[before]
+    return [sign for sign, skipped in zip(signs, is_skipped.tolist(), strict=True) if not skipped]
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:

@@ -6,6 +6,7 @@ Files come from a ``SymbolSource``; whether their symbols were stored or are par
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, pairwise
 from operator import attrgetter
@@ -104,7 +105,7 @@ class SymbolAnswer(SearchStats):
     namesakes: int = 0
     """Definitions whose uses are told together, since they have the name alone in common; 0: there is one at most."""
     as_text: int = 0
-    """Of a name without occurrences: how often the word is in comments, texts and files in languages nobody knows."""
+    """Of a name without occurrences: how often, at least, the word is in comments, texts or files not parsed."""
     unsure: int = 0
     """Uses of a qualified name's last part that may mean it and are left out: nothing tells what they are used on."""
 
@@ -216,8 +217,11 @@ class SymbolSearch:
             if question.match == "exact" and not question.roles and not question.kinds:
                 paths = self._source.candidates(self._name, fold=question.fold)
                 kept = (path for path in paths if question.keep is None or question.keep(path))
-                texts = filter(None, map(self._source.read, islice(kept, MOST_OPENED)))
-                self.answer.as_text = sum(count_words(text, self._name, fold=question.fold) for text in texts)
+                until = None if question.deadline is None else question.deadline + SHOWING_SECONDS
+                with suppress(Expired), expiring(until):
+                    for text in filter(None, map(self._source.read, islice(kept, MOST_OPENED))):
+                        checkpoint()
+                        self.answer.as_text += count_words(text, self._name, fold=question.fold)
         return self.answer
 
     def _near_names(self) -> list[str]:

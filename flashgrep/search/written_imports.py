@@ -66,9 +66,11 @@ def find_module(symbols: FileSymbols, on: str) -> str:
     for statement in _statements(symbols):
         if not word.search(statement):
             continue
-        alias = re.search(rb"([\w$.:/-]+)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
+        alias = re.search(rb"(?<![\w$.:/-])([\w$.:/-]++)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
         # Rust's ``a::{self as b}``.
-        alias = re.search(rb"(\w+)::\{[^{}]*\bself\s+as\s+" + re.escape(on.encode()) + rb"\b", statement) or alias
+        alias = (
+            re.search(rb"(?<!\w)(\w++)::\{[^{}]*\bself\s+as\s+" + re.escape(on.encode()) + rb"\b", statement) or alias
+        )
         if alias:
             return re.split(r"[.:/]+", alias[1].decode("utf-8", "replace"))[-1]
         if not on[:1].isupper():

@@ -1,9 +1,14 @@
 """What a bare name is where nobody reads scopes: locals, labels, types, nearer definitions."""
 
+import time
 from pathlib import Path
 
 import pytest
 
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.search.local_names import is_hidden
+from flashgrep.search.written_imports import find_module
 from tests.search.test_research_engine import project, researched
 
 JAVA = {
@@ -142,3 +147,32 @@ def test_a_name_is_what_is_nearest(tmp_path: Path, files: dict[str, str], questi
 
 def test_of_a_property_the_uses_behind_its_own_locals_are_left(tmp_path: Path) -> None:
     assert {"own", "copy"} & users_of(tmp_path, KOTLIN, "usages of Zip.source") == {"own"}
+
+
+def symbols_of(language: str, text: str) -> FileSymbols:
+    data = text.encode()
+    parsed = parse_symbols(language, data)
+    assert isinstance(parsed, ParsedFile)
+    return FileSymbols(parsed, data)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("java", "class A { int lift; void f() {{" + "int lift=1;\n" * 3_500 + "}} int b = lift; } }"),
+        ("java", "class A { int lift; void f() {{" + "for (int lift : a)\n" * 2_200 + ";} b = lift; } }"),
+        ("kotlin", "class A { fun f() {" + "for (lift in a) {\n" * 2_200 + "}" * 2_200 + " b(lift) } }"),
+    ],
+)
+def test_many_declarations_of_a_name_take_time_in_their_number(language: str, text: str) -> None:
+    symbols = symbols_of(language, text)
+    started = time.thread_time()
+    is_hidden(symbols, "lift", text.rindex("lift"), is_callable=False)
+    assert time.thread_time() - started < 3  # each by itself to the name: a minute
+
+
+def test_a_module_with_a_long_name_is_found_in_linear_time() -> None:
+    symbols = symbols_of("rust", "use " + "a" * 60_000 + "::{b};" + "\n" * 1_000)
+    started = time.thread_time()
+    assert find_module(symbols, "b") == "b"
+    assert time.thread_time() - started < 1
