@@ -338,7 +338,7 @@ async def test_an_indexer_that_is_killed_or_a_root_that_goes_leaves_the_other_wo
         shutil.move(other, other.with_name("moved"))
         put(main, {"last.txt": b"ribbon\n"})
         await opened(projects, main)
-        assert first.progress.stage == "ready"
+        assert first.progress.stage != "failed"
         assert await files_with(first, "ribbon") == {b"last.txt"}
         shutil.move(other.with_name("moved"), other)
         assert await files_with(await opened(projects, other), "thread") == {b"other%d.txt" % at for at in range(2)}
