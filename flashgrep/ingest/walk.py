@@ -177,7 +177,7 @@ class Walker:
         folder: bytes,
         scope: Scope,
         pending: list[tuple[bytes, Scope]],
-        walk: "_Walk",
+        walk: _Walk,
         *,
         settled: bool,
     ) -> Iterator[Entry]:

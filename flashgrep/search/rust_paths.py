@@ -159,26 +159,25 @@ class RustPaths:
         folder, _, file = module.path.rpartition(b"/")
         if file == b"mod.rs":
             folder = folder.rpartition(b"/")[0]
-        while True:
-            beside = folder + b"/" if folder else b""
-            near = [beside + b"mod.rs", *([folder + b".rs"] if folder else []), beside + b"lib.rs", beside + b"main.rs"]
+        for beside in _list_upward(folder):
+            near = [
+                beside + b"mod.rs",
+                *([beside[:-1] + b".rs"] if beside else []),
+                beside + b"lib.rs",
+                beside + b"main.rs",
+            ]
             found = [_Module(one, "") for one in near if one != module.path and self.has(one)]
             yield from found
-            if found or not folder:
+            if found:
                 return
-            folder = folder.rpartition(b"/")[0]
 
     def _roots(self, module: _Module) -> Iterator[_Module]:
-        folder = module.path.rpartition(b"/")[0]
-        while True:
-            beside = folder + b"/" if folder else b""
+        for beside in _list_upward(module.path.rpartition(b"/")[0]):
             found = [_Module(beside + one, "") for one in (b"lib.rs", b"main.rs") if self.has(beside + one)]
             yield from found
-            if found or not folder:
-                break
-            folder = folder.rpartition(b"/")[0]
-        if not found:
-            yield _Module(module.path, "")
+            if found:
+                return
+        yield _Module(module.path, "")
 
     def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
         """Yield the root of a crate by name: the own one, or one whose folder is beside it."""
@@ -207,6 +206,14 @@ def resolve_in_crate(
     if any(isinstance(one, Definition) and one.key == target.key for one in found):
         return Resolution(sure, "same file" if path == target.path else "import")
     return None if is_followed else UNDECIDED
+
+
+def _list_upward(folder: bytes) -> Iterator[bytes]:
+    """Yield a folder and those around it up to the project's root, each as what its files' paths begin with."""
+    while folder:
+        yield folder + b"/"
+        folder = folder.rpartition(b"/")[0]
+    yield b""
 
 
 def _module_around(symbols: FileSymbols, offset: int) -> str:

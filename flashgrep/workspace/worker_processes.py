@@ -46,10 +46,9 @@ class Process(Protocol):
 class _Forked:
     """A worker whose parent is ``parent``; ``siblings`` are those of its workers that nobody has waited for."""
 
-    def __init__(self, pid: int, parent: subprocess.Popen[bytes], siblings: "list[_Forked]") -> None:
-        self.pid = pid
+    def __init__(self, pid: int, descriptor: int, parent: subprocess.Popen[bytes], siblings: "list[_Forked]") -> None:
+        self.pid, self._descriptor = pid, descriptor
         self._parent, self._siblings = parent, siblings
-        self._descriptor = os.pidfd_open(pid)
         siblings.append(self)
 
     def kill(self) -> None:
@@ -88,15 +87,12 @@ def spawn() -> tuple[Process, socket.socket]:
     Raises:
         OSError: There is no process or descriptor to be had.
     """
-    with ExitStack() as stack:
-        ours, theirs = socket.socketpair()
-        stack.callback(theirs.close)
-        with ExitStack() as undone:
-            undone.callback(ours.close)
-            command = [sys.executable, "-P", "-c", PROGRAM, __version__]
-            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
-            undone.pop_all()
-        return process, ours
+    ours, theirs = socket.socketpair()
+    with theirs, ExitStack() as undone:
+        undone.callback(ours.close)
+        process = _start(theirs, [])
+        undone.pop_all()
+    return process, ours
 
 
 def fork(
@@ -121,8 +117,7 @@ def fork(
         stack.callback(control.close)  # from then on the parent reaps workers, so that an id may be another's
         numbers = [number for _, number in sockets]
         with end:
-            command = [sys.executable, "-P", "-c", PROGRAM, __version__, *map(str, numbers)]
-            parent = subprocess.Popen(command, stdin=end.fileno(), stdout=subprocess.DEVNULL, cwd="/", pass_fds=numbers)
+            parent = _start(end, numbers)
         undone.callback(parent.wait)
         undone.callback(parent.kill)
         started(parent)
@@ -131,9 +126,19 @@ def fork(
         ids = control.recv(MOST_BYTES).split()
         if not ids:
             raise ChildProcessError("the parent of workers has ended")
-        siblings = list[_Forked]()
-        made = [_Forked(int(pid), parent, siblings) for pid in ids]
+        descriptors = list[int]()
+        for pid in ids:
+            descriptors.append(os.pidfd_open(int(pid)))
+            undone.callback(os.close, descriptors[-1])
         undone.pop_all()
+        siblings = list[_Forked]()
+        made = [_Forked(int(pid), one, parent, siblings) for pid, one in zip(ids, descriptors, strict=True)]
         for ours, _ in sockets[len(made) :]:
             ours.close()
         return [(process, ours) for process, (ours, _) in zip(made, sockets, strict=False)]
+
+
+def _start(end: socket.socket, numbers: list[int]) -> subprocess.Popen[bytes]:
+    """Start what serves a socket, or forks a worker for each of the sockets with these numbers."""
+    command = [sys.executable, "-P", "-c", PROGRAM, __version__, *map(str, numbers)]
+    return subprocess.Popen(command, stdin=end.fileno(), stdout=subprocess.DEVNULL, cwd="/", pass_fds=numbers)

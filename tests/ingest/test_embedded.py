@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.indexer.chunking import chunk_text
@@ -28,6 +28,7 @@ def called(language: str, text: str) -> list[str]:
 
 @given(st.sampled_from(sorted({*COMPONENTS, *HOSTS})), st.lists(st.sampled_from(PIECES), max_size=30))
 @settings(max_examples=100, deadline=None)
+@example("ejs", [b"<%", b"<style lang='scss'>", b"```py\n"])
 def test_what_is_kept_of_a_text_stays_where_it_is(language: str, pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     if language in COMPONENTS:

@@ -367,8 +367,9 @@ async def test_a_start_that_comes_to_nothing_leaves_nothing(monkeypatch: pytest.
         put(root, FILES)
         async with pool(monkeypatch) as made:
             workspace = await made.open(root)
-            # It ends, names what is no process, or hangs until the daemon ends.
-            for program in ("pass", "import os; os.write(0, b'0')", "import signal; signal.pause()"):
+            own = "import os, signal; os.write(0, b'%d 0' % os.getpid()); signal.pause()"
+            # It ends, names what is no process, that behind one, or hangs until the daemon ends.
+            for program in ("pass", "import os; os.write(0, b'0')", own, "import signal; signal.pause()"):
                 monkeypatch.setattr(worker_processes, "PROGRAM", f"lookup_worker = 0; {program}")
                 while not made.workers._starting:
                     made.workers.want(workspace.lookups, CROWD)
@@ -376,12 +377,14 @@ async def test_a_start_that_comes_to_nothing_leaves_nothing(monkeypatch: pytest.
                 made.workers.want(workspace.lookups, CROWD)  # nothing, while one starts
                 while not made.workers._parent and made.workers._starting:
                     await anyio.lowlevel.checkpoint()
-                if "pause" in program:
+                if program.startswith("import signal"):
                     made.workers.close()
                 while made.workers._starting:
                     await anyio.lowlevel.checkpoint()
                 assert not made.workers._workers
                 assert not children_of(os.getpid(), "lookup_worker")
+                # None left that tells a process from a later one.
+                assert not [one for one in Path("/proc/self/fd").glob("*") if "pidfd" in os.path.realpath(one)]
             assert len(await files_with(workspace, "common")) == len(FILES)
 
 

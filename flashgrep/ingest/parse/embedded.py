@@ -55,10 +55,10 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
             start, end = front.span(1)
             text[start:end], front_end = front[1], front.end()
     markup, scripts = bytearray(data), list[tuple[int, bytes]]()
-    markup[:front_end] = b" " * front_end
+    markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
     for hidden in (_SCRIPT, _STYLE, COMMENT):
         for found in hidden.finditer(bytes(markup)):
-            markup[found.start() : found.end()] = b" " * (found.end() - found.start())
+            markup[found.start() : found.end()] = _BLANKED.sub(b" ", found[0])
             if hidden is not _SCRIPT or _NO_CODE.search(found[1]):
                 continue
             scripts.append((found.start(2), _blank_tags(language, found[2])))

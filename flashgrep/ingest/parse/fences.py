@@ -53,11 +53,10 @@ def read_fences(language: str, data: bytes) -> Iterator[Insert]:
 
 def _code_language(named: bytes) -> str:
     """Return the language that a fence is marked with, if that is code whose definitions we read."""
-    language = FENCE_NAMES.get(named.decode("utf-8", "replace").lower())
-    return language if language is not None else ""
+    return _NAMES.get(named.decode("utf-8", "replace").lower(), "")
 
 
-FENCE_NAMES: Final = {
+_NAMES: Final = {
     name: row.name
     for row in LANGUAGES.values()
     if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
