@@ -1,7 +1,7 @@
 """Languages: one table with everything known about each.
 
 Filters by type (``-t py``) follow ripgrep's own table instead, which gives a file several types
-(``ingest/file_types.py``).
+(``ingest/globs.py``).
 """
 
 import re

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.decoding import REPLACEMENT, is_latin1
+from flashgrep.ingest.columns import REPLACEMENT
+from flashgrep.ingest.extract import is_latin1
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be", "latin-1"]
 LineEnding = Literal["lf", "crlf", "cr", "mixed", "none"]

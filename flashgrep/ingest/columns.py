@@ -1,8 +1,10 @@
 """Lines of a text, and their columns as clients count them: bytes, UTF-16 units or characters, from 1.
 
-A byte that belongs to no UTF-8 character counts as one of each, as it is shown (``decoding.SHOWN``).
+A byte that belongs to no UTF-8 character is shown as one U+FFFD, as Go, Vim and Emacs count it: shown and kept text
+have the same length, so that a place in the one is the same place in the other. It counts as one of each.
 """
 
+import codecs
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -10,16 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from flashgrep.ingest.decoding import SHOWN
 from flashgrep.lazy import LazyAttribute
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """What a column counts, by the names that the Language Server Protocol has: bytes, UTF-16 units, characters."""
+SHOWN: Final = "flashgrep.shown"
+"""Name of the error handler for decoding UTF-8 that is to be shown."""
+REPLACEMENT: Final = "\ufffd"
 _BYTES_KEPT: Final = "surrogateescape"
 """Decodes a byte of no character to half of a surrogate pair, which no UTF-8 has, so that it can be encoded back."""
 _NEWLINE: Final = 10
 _LONGEST: Final = 4
 """Bytes of a character."""
+
+
+def _replacements(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return REPLACEMENT * (error.end - error.start), error.end
+
+
+codecs.register_error(SHOWN, _replacements)
 
 
 class Range(TypedDict):

@@ -1,4 +1,4 @@
-"""Bytes to text, as ripgrep sees them: byte order marks, UTF-16, binary files."""
+"""Bytes to text, as ripgrep sees them: byte order marks, UTF-16, binary files; and which ones are latin-1."""
 
 import codecs
 import errno
@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Busy
-from flashgrep.ingest.decoding import is_latin1
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles
 from flashgrep.model import Document, FileStat, Skipped
 
@@ -20,6 +19,7 @@ AT_ONCE: Final = 1 << 20
 _PEEKED: Final = 3
 """Bytes of ripgrep's first read, in which it looks for a byte order mark."""
 _DECODED: Final = 1 << 13
+_HIGH: Final = bytes(range(0x80, 0x100))
 _GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV))
 
@@ -58,6 +58,20 @@ def extract(raw: bytes) -> Document | Skipped:
         except UnicodeDecodeError:
             return Document(data, "latin-1" if is_latin1(data) else "utf-8", binary_at)
     return Document(data, "utf-8", binary_at)
+
+
+def is_latin1(data: bytes) -> bool:
+    """Return whether bytes that are not UTF-8 are to be read as latin-1, and not as UTF-8 with damage.
+
+    They are where bad bytes are more than twice as many as valid characters beyond ASCII. Of 515 files in
+    ISO 8859, Windows, IBM and East Asian encodings none had fewer than 2.3 bad bytes a valid character (which stand
+    there by chance), Western European ones more than 100. A lone bad byte in ASCII is ambiguous and read as latin-1: in
+    sources it mostly is a letter of a name, and latin-1 shows it and loses nothing.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    bad = len(data) - len(text.encode("utf-8", "ignore"))
+    valid = len(text) - bad - len(data.translate(None, _HIGH))
+    return bad > 2 * valid
 
 
 def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:

@@ -1,9 +1,13 @@
-"""Learning of changes to rules that lie outside a project: above its root, in git's folders, in the user's settings.
+"""Changes that no event in a tree tells of: of mounts, and of rules that lie outside a project.
 
-A project five folders below the top has more than 30 such files, most of them missing, and looking at each took a
-question longer than its search. One inotify queue serves all projects of a process. Nobody waits at it, so it wakes
-nobody: a question reads it until it is empty, which is a barrier (as in ``ingest/watch.py``). Whatever it tells, files
-are looked at again; so are those that it cannot tell of, by every question.
+No folder hears that something is mounted over it, or taken away. To whoever polls the table of mounts the kernel says
+that it has changed, in 1 µs. Some file systems tell of no changes at all (``SILENT``).
+
+Rules outside of a project are above its root, in git's folders, in the user's settings. A project five folders below
+the top has more than 30 such files, most of them missing, and looking at each took a question longer than its search.
+One inotify queue serves all projects of a process. Nobody waits at it, so it wakes nobody: a question reads it until it
+is empty, which is a barrier (as in ``ingest/watch.py``). Whatever it tells, files are looked at again; so are those
+that it cannot tell of, by every question.
 """
 
 import ctypes
@@ -15,9 +19,107 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
-from flashgrep.ingest.mounts import silent_type
+SILENT = frozenset({
+    "9p",  # Windows drives under WSL 2
+    "afs",
+    "ceph",
+    "cifs",
+    "drvfs",  # Windows drives under WSL 1
+    "fuse",
+    "glusterfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "prl_fs",
+    "smb3",
+    "smbfs",
+    "vboxsf",
+    "virtiofs",
+    "vmhgfs",
+})  # fmt: skip
+"""Types whose files can change on another machine, or in another system, without an event here."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+class Mount(NamedTuple):
+    """What tells a mount from others, and its type if that is a silent one."""
+
+    identity: tuple[bytes, ...]
+    silent: str
+
+
+def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
+    """Return the mounts that a tree lies on: of its root, as ``b""``, and those below it, by their relative paths."""
+    try:
+        lines = mounts.read_bytes().splitlines()
+    except OSError:
+        return {}  # no Linux: watchdog knows its systems
+    path = os.path.realpath(root).rstrip(b"/")
+    outer, found = b"", dict[bytes, Mount]()
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        parts = fields.split(b" ")
+        point = parts[4]
+        for code in (b" ", b"\t", b"\n", b"\\"):  # mountinfo writes these as octal escapes
+            point = point.replace(b"\\%03o" % code[0], code)
+        name = rest.split(b" ")[0].decode("ascii", "replace")
+        mount = Mount(tuple(parts[:4]), name if name.partition(".")[0] in SILENT else "")
+        point = point.rstrip(b"/")
+        # The innermost mount point holds the path; of two at one place the later one hides the other.
+        if point.startswith(path + b"/"):
+            found[point[len(path) + 1 :]] = mount
+        elif (path == point or path.startswith(point + b"/")) and len(point) >= len(outer):
+            outer, found[b""] = point, mount
+    return found
+
+
+def silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
+    """Return the type of the file system ``root`` is on if it tells of no changes, else an empty string."""
+    return _silent_at(b"", find_mounts(root, mounts))
+
+
+def _silent_at(folder: bytes, mounts: Mapping[bytes, Mount]) -> str:
+    mount = mounts.get(folder)
+    return "" if mount is None else mount.silent
+
+
+class Mounts:
+    """The mounts of one tree, as they are followed."""
+
+    def __init__(self, root: bytes) -> None:
+        self._root = root
+        self._table = -1
+        self._poll = select.poll()
+        try:
+            self._table = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # no proc, or no descriptors: as before the first mount
+            pass
+        else:
+            self._poll.register(self._table, select.POLLPRI)
+        self._known = find_mounts(root)
+
+    def has_changed(self) -> bool:
+        """Return whether another file system lies in the tree since the last call, or one less."""
+        if self._table < 0 or not self._poll.poll(0):
+            return False
+        # Mounts elsewhere, as each start of a container, are no reason to look at the tree.
+        known, self._known = self._known, find_mounts(self._root)
+        return known != self._known
+
+    def silent_at(self, folder: bytes) -> str:
+        """Return the type of the file system that is mounted at a folder, if it tells of no changes."""
+        return _silent_at(folder, self._known)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._table >= 0:
+            os.close(self._table)
+            self._table = -1
+
 
 _CREATE, _DELETE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x40, 0x80, 0x400, 0x800
 _MODIFY, _ATTRIB, _ONLYDIR, _MASK_ADD = 0x2, 0x4, 0x1000000, 0x20000000

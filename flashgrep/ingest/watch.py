@@ -20,8 +20,8 @@ from typing import Literal, Protocol
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from flashgrep.ingest.mounts import Mounts, silent_type
 from flashgrep.ingest.openat import Descriptor
+from flashgrep.ingest.outside import Mounts, silent_type
 from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
 from flashgrep.errors import BadPattern
-from flashgrep.pattern.build import as_line, as_word, literal_texts, parse_texts, within_lines
 from flashgrep.pattern.gram_plan import (
     ANYTHING,
     FOLDS,
@@ -24,6 +23,7 @@ from flashgrep.pattern.gram_plan import (
 )
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
+from flashgrep.pattern.parser import as_line, as_word, literal_texts, parse_texts, within_lines
 from flashgrep.pattern.tree import Node
 
 __all__ = [

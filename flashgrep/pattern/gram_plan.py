@@ -17,8 +17,20 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.pattern.charset import NEWLINE, CharSet
-from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, Node, Octet, Repeat, map_children, plain_bytes
+from flashgrep.pattern.tree import (
+    NEWLINE,
+    Chars,
+    CharSet,
+    Concat,
+    Either,
+    Group,
+    Look,
+    Node,
+    Octet,
+    Repeat,
+    map_children,
+    plain_bytes,
+)
 
 GRAM = 4
 FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".

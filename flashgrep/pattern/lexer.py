@@ -5,8 +5,7 @@ from typing import NamedTuple, NoReturn
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
-from flashgrep.pattern.charset import ANY_BYTE, ANY_CHAR, ASCII_DIGIT, ASCII_SPACE, ASCII_WORD, CharSet
-from flashgrep.pattern.tree import Look, LookKind
+from flashgrep.pattern.tree import ANY_BYTE, ANY_CHAR, ASCII_DIGIT, ASCII_SPACE, ASCII_WORD, CharSet, Look, LookKind
 
 HINT = '(engine "backtracking" runs look-around and back-references)'
 

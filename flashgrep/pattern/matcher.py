@@ -14,10 +14,20 @@ from re2 import _re2
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
-from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
 from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.translate import Kind, check_weight, translate
-from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, find_required, plain_bytes, walk
+from flashgrep.pattern.tree import (
+    ASCII_WORD,
+    LAST_ASCII,
+    Chars,
+    Concat,
+    Look,
+    Node,
+    Octet,
+    find_required,
+    plain_bytes,
+    walk,
+)
 from flashgrep.pattern.unicode import word_after, word_before
 
 Span = tuple[int, int]

@@ -11,8 +11,7 @@ from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 
-from flashgrep.pattern.charset import ASCII_WORD
-from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.pattern.tree import ASCII_WORD, Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_before
 
 MAX_STATES = 4000  # Then the cache starts over: a bound on memory, not on the pattern.

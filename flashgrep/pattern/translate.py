@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
-from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
 from flashgrep.pattern.tree import (
+    ANY_BYTE,
+    ASCII,
+    ASCII_WORD,
     Chars,
+    CharSet,
     Concat,
     Edge,
     Either,

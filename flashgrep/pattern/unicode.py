@@ -8,8 +8,19 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-from flashgrep.pattern.charset import ASCII, ASCII_WORD, LAST_ASCII, CharSet, Range
-from flashgrep.pattern.tree import NEVER, Concat, Either, Node, Octet, walk
+from flashgrep.pattern.tree import (
+    ASCII,
+    ASCII_WORD,
+    LAST_ASCII,
+    NEVER,
+    CharSet,
+    Concat,
+    Either,
+    Node,
+    Octet,
+    Range,
+    walk,
+)
 
 _DATA = Path(__file__).with_name("unicode.txt")
 _MOST_KEPT = 1024  # Ranges; \w and \pL have 700. A class that a caller wrote out may have ten thousand.

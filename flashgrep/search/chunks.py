@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.indexer.chunking import chunk_text
 from flashgrep.ingest.buffers import UnsavedText
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Document, path_from_json

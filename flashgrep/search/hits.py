@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flashgrep.ingest.columns import Columns
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN, Columns
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 

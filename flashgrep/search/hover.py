@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN
 from flashgrep.ingest.parse.describe import find_body
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import END, NAME, START

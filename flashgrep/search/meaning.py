@@ -15,7 +15,7 @@ from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import Family, impacts_of, scores_of
 from flashgrep.indexer.chunking import embedding_text
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document

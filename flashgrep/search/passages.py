@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flashgrep.index.chunks import StoredChunk
-from flashgrep.ingest.columns import Lines
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN, Lines
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, KIND, KIND_ID, START, TYPE_KINDS
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.index.reader import Reader
+from flashgrep.index.reader import Reader, TextIndex
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.index.text_index import TextIndex
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped

@@ -12,8 +12,8 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import BadPattern
-from flashgrep.ingest.decoding import SHOWN
-from flashgrep.ingest.file_types import TypeFilter
+from flashgrep.ingest.columns import SHOWN
+from flashgrep.ingest.globs import TypeFilter
 from flashgrep.languages import LANGUAGES, SYNTAX, classes_of, language_of, name_class
 from flashgrep.model import Document, Skipped
 from flashgrep.pattern import Pattern

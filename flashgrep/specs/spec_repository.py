@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from rapidfuzz import fuzz, process
 
 from flashgrep.errors import NotFound
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN
 from flashgrep.model import Document, Skipped
 from flashgrep.specs.openspec import parse
 from flashgrep.specs.spec import Problem, Requirement, Scenario, Spec

@@ -14,7 +14,7 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.handlers.collections import Payload, make_payload_filter
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.pattern import unicode
-from flashgrep.pattern.charset import CharSet
+from flashgrep.pattern.tree import CharSet
 from flashgrep.registry import Handler
 from flashgrep.search import fusion
 from flashgrep.search.chunks import FoundChunk

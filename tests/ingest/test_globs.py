@@ -10,8 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.file_types import TypeFilter, types
-from flashgrep.ingest.globs import GlobOptions, GlobPatterns, PathFilter
+from flashgrep.ingest.globs import GlobOptions, GlobPatterns, PathFilter, TypeFilter, types
 from flashgrep.languages import language_of
 from flashgrep.path_text import PathText
 

@@ -163,8 +163,8 @@ def test_the_isolated_parser_answers_as_the_parser_does() -> None:
 
 FRAGILE = """
     import os, sys, time
-    from flashgrep.ingest.parse import worker
-    honest = worker.answer
+    from flashgrep.ingest.parse import isolate
+    honest = isolate.answer
     def answer(language, data):
         if data == b"crash":
             os.abort()
@@ -173,8 +173,8 @@ FRAGILE = """
         while data == b"spin":
             pass
         return honest(language, data)
-    worker.answer, worker.FILE_SECONDS = answer, 2
-    worker.main()
+    isolate.answer, isolate.FILE_SECONDS = answer, 2
+    isolate.main()
 """
 
 

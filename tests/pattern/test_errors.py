@@ -6,8 +6,8 @@ import pytest
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import Matcher, Pattern
-from flashgrep.pattern.build import as_word, parse_texts
 from flashgrep.pattern.lexer import Flags
+from flashgrep.pattern.parser import as_word, parse_texts
 
 
 @pytest.mark.parametrize(

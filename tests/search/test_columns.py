@@ -5,8 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.columns import Columns, Lines, PositionEncoding, find_column, measure
-from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.columns import SHOWN, Columns, Lines, PositionEncoding, find_column, measure
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search.hits import make_hit, put_spans

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.damage import Damaged
+from flashgrep.index.reader import TextIndex
 from flashgrep.index.table import FileTable
-from flashgrep.index.text_index import TextIndex
 from flashgrep.model import path_from_json
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 from flashgrep.registry import Call, Session

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.cli.rg.arguments import Flag
-from flashgrep.ingest.file_types import name_matcher, types
-from flashgrep.ingest.globs import Overrides
+from flashgrep.ingest.globs import Overrides, name_matcher, types
 from flashgrep.ingest.walk import Walker
 from flashgrep.paths import bundled_ripgrep
 from flashgrep.search.snapshot import Snapshot

@@ -1,16 +1,180 @@
 """Code inside of another language: Vue, Svelte and Astro, pages, ERB and EJS, notebooks, fences in prose.
 
 The rest of a file is blanked out, so that what is found in its code is at its place in the file. Of templates
-the expressions are kept, too: a function that a component's markup alone calls has that for its caller.
+the expressions are kept, too: a function that a component's markup alone calls has that for its caller. They become
+statements among the scripts: what is around one, quotes and braces, becomes the signs that make it a statement, as many
+bytes as before. A component's tag is a statement that names it. An expression whose brackets do not match is left out,
+so that it cannot spoil the script.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from flashgrep.ingest.parse.fences import Insert, read_fences
-from flashgrep.ingest.parse.templates import COMMENT, SVELTE_HEAD, keep_braces, keep_handlers, keep_vue
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
+
+_COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMPONENT: Final = rb"<(?P<tag>[A-Z][\w.]*)"
+_VUE: Final = re.compile(
+    _COMPONENT
+    # Each part ends at a brace or a quote, so that a template without the closing one takes time in its length.
+    + rb"|\{\{(?P<shown>[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}\}"
+    + rb"|\s(?P<name>v-[\w.:\[\]-]++|[:@#][\w.:\[\]-]++)(?P<equals>\s*=\s*)(?P<quote>[\"'])"
+    + rb"(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
+    re.DOTALL,
+)
+_PUG: Final = re.compile(rb"""<template\b[^<>]{0,1000}\blang\s*=\s*["']?(?!html)\w""")
+_EACH: Final = re.compile(rb"^.*?\s(?:in|of)\s", re.DOTALL)
+_HANDLER: Final = re.compile(
+    rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)", re.DOTALL
+)
+_BRACED: Final = re.compile(_COMPONENT + rb"|\{")
+# What may be escaped, and what nothing ends, is passed over, so that nothing is looked through twice.
+_SIGN: Final = re.compile(
+    rb"\\.|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+(?:`|\Z)|/\*.*?(?:\*/|\Z)|[()\[\]{}]",
+    re.DOTALL,
+)
+_PAIRS: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
+_SVELTE_HEAD: Final = re.compile(
+    rb"\s*(?:[#:@/](?P<block>if|else\s+if|each|await|key|html|render|attach|debug)?(?:\s|$)|[#:@/]\w+)"
+)
+_BINDS: Final = {b"each": re.compile(rb"\sas\s"), b"await": re.compile(rb"\s(?:then|catch)\s")}
+
+
+def keep_vue(markup: bytes, text: bytearray) -> None:
+    """Put the expressions of a Vue component's markup into the text of its scripts."""
+    if _PUG.search(markup):
+        return
+    for found in _VUE.finditer(markup):
+        if found["tag"]:
+            _keep_tag(found, text)
+        elif found["shown"] is not None:
+            _keep(text, found.start(), found.end("shown"), b";(", found["shown"], b")")
+        else:
+            name, value = found["name"], found["value"]
+            if name.startswith((b"#", b"v-slot")):  # it binds names
+                continue
+            if name == b"v-for" and (bound := _EACH.match(value)):
+                value = value[bound.end() :].rjust(len(value))
+            opening, closing = (b"{", b"}") if name.startswith((b"@", b"v-on")) else (b"(", b")")
+            before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + opening
+            _keep(text, found.start("equals"), found.end("value"), before, value, closing)
+
+
+def keep_handlers(markup: bytes, text: bytearray) -> None:
+    """Put what a page's elements do on events into the text of its scripts."""
+    for found in _HANDLER.finditer(markup):
+        before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + b"{"
+        _keep(text, found.start("equals"), found.end("value"), before, found["value"], b"}")
+
+
+def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
+    """Put what is in braces in a component's markup into the text of its scripts.
+
+    ``head``: what may begin such an expression and is none of it.
+    """
+    at = 0
+    while found := _BRACED.search(markup, at):
+        at = found.end()
+        if found["tag"]:
+            _keep_tag(found, text)
+            continue
+        depth = 1
+        while depth and (sign := _SIGN.search(markup, at)):
+            at = sign.end()
+            depth += (sign[0] == b"{") - (sign[0] == b"}")
+        if depth:
+            return  # nothing tells where it ends; nor, then, where others begin
+        code = markup[found.end() : at - 1]
+        if head is not None and (begun := head.match(code)):
+            if begun["block"] is None:
+                continue
+            if begun["block"] in _BINDS and (bound := _BINDS[begun["block"]].search(code)):
+                code = code[: bound.start()].ljust(len(code))
+            code = b" " * begun.end() + code[begun.end() :]
+        elif code.lstrip().startswith(b"..."):
+            code = code.replace(b"...", b"   ", 1)
+        _keep(text, found.start(), at - 1, b";", code, b";")
+
+
+def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
+    start, end = found.span("tag")
+    text[start - 1 : end] = b";" + found["tag"]
+    if text[end : end + 1] == b" ":
+        text[end : end + 1] = b";"
+
+
+def _keep(text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes) -> None:
+    """Write an expression between what makes a statement of it; ``end``: where the expression ends."""
+    waiting = list[bytes]()
+    for sign in _SIGN.finditer(code):
+        if sign[0] in _PAIRS:
+            if not waiting or waiting.pop() != _PAIRS[sign[0]]:
+                return
+        elif sign[0] in _PAIRS.values():
+            waiting.append(sign[0])
+    if not waiting and code.strip():
+        text[start : end + len(after)] = before + code + after
+
+
+_FENCE: Final = re.compile(
+    rb"^([ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]++)?)(`{3,}+|~{3,}+)[ \t]*+(\{?[ \t]*+\.?([\w+#-]*+)[^`\r\n]*+)\r?$",
+    re.MULTILINE,
+)
+_DIRECTIVE: Final = re.compile(
+    rb"^([ \t]*)\.\.[ \t]+(?:code|code-block|sourcecode)::[ \t]*([\w+#-]+)[ \t]*\r?\n"
+    rb"(?:[ \t]+:[\w-]+:[^\n]*\n)*+((?:[ \t]*+\r?\n|\1[ \t]++[^\n]*(?:\n|\Z))*+)",
+    re.MULTILINE,
+)
+_QUOTED: Final = re.compile(rb"^[ \t]{0,3}>[ \t>]*", re.MULTILINE)
+_MOST_FENCES: Final = 2_000
+"""Of a text; each is parsed by itself, since one that is broken must not hide the next."""
+
+
+class Insert(NamedTuple):
+    """Code in a file of another language: where it begins, and its text."""
+
+    language: str
+    start: int
+    text: bytes
+    defines: bool = False
+    """Whether others can use what is defined there: no example can be used, nor a style by the script alongside it."""
+
+
+def read_fences(language: str, data: bytes) -> Iterator[Insert]:
+    """Yield the code in fences of a text in Markdown, those in lists and quotes as well, and in blocks of the other."""
+    if language == "rst":
+        for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
+            if name := _code_language(found[2]):
+                yield Insert(name, found.start(3), found[3])
+        return
+    at, number = 0, 0
+    while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
+        last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
+        closed = re.compile(last, re.MULTILINE).search(data, opened.end())
+        start, end = min(opened.end() + 1, len(data)), closed.start() if closed else len(data)
+        at, number = closed.end() if closed else len(data), number + 1
+        if name := _code_language(opened[4]):
+            text = data[start:end]
+            if b">" in opened[1]:
+                text = _QUOTED.sub(lambda quoted: b" " * len(quoted[0]), text)
+            yield Insert(name, start, text)
+
+
+def _code_language(named: bytes) -> str:
+    """Return the language that a fence is marked with, if that is code whose definitions we read."""
+    return _NAMES.get(named.decode("utf-8", "replace").lower(), "")
+
+
+_NAMES: Final = {
+    name: row.name
+    for row in LANGUAGES.values()
+    if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
+    for name in (row.name, *row.aliases.split(), *(file.lower() for file in row.files.split() if file.isalnum()))
+}
+"""Languages by what people mark a fence with: their names and the endings of their files."""
+
 
 # A tag that nothing ends goes as far as the next one begins, so that a text of such tags takes time in its length.
 _SCRIPT: Final = re.compile(
@@ -56,7 +220,7 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
             text[start:end], front_end = front[1], front.end()
     markup, scripts = bytearray(data), list[tuple[int, bytes]]()
     markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
-    for hidden in (_SCRIPT, _STYLE, COMMENT):
+    for hidden in (_SCRIPT, _STYLE, _COMMENT):
         for found in hidden.finditer(bytes(markup)):
             markup[found.start() : found.end()] = _BLANKED.sub(b" ", found[0])
             if hidden is not _SCRIPT or _NO_CODE.search(found[1]):
@@ -87,7 +251,7 @@ _TEMPLATES: Final[dict[str, Callable[[bytes, bytearray], object]]] = {
     "astro": lambda markup, text: keep_braces(markup, text, None),
     "ejs": lambda markup, text: _read_tags("ejs", markup, text),
     "html": keep_handlers,
-    "svelte": lambda markup, text: keep_braces(markup, text, SVELTE_HEAD),
+    "svelte": lambda markup, text: keep_braces(markup, text, _SVELTE_HEAD),
     "vue": keep_vue,
 }
 """What keeps the expressions of a language's markup."""

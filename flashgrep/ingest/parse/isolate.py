@@ -1,5 +1,12 @@
-"""Parsing in a process of its own: a file that crashes or hangs a grammar is skipped with a reason, the rest parsed."""
+"""Parsing in a process of its own: a file that crashes or hangs a grammar is skipped with a reason, the rest parsed.
 
+The module is that process's program, too: batches in on stdin, one answer a file on stdout, in order. A batch is a
+frame (``child_process``) and the texts it announces; an answer is a frame and the bytes it announces:
+``[[language, size], …]`` for a batch; ``[packed size, [name size, …]]`` or ``[reason, detail]`` for an answer. A file
+that crashes a grammar ends the process: the indexer sees which answer is missing.
+"""
+
+import gc
 import os
 import select
 import signal
@@ -13,14 +20,21 @@ from typing import Self
 
 import orjson
 
-from flashgrep.child_process import LENGTH, end_child, make_frame
-from flashgrep.ingest.parse.worker import FILE_SECONDS
+from flashgrep.child_process import LENGTH, end_child, limit_memory, make_frame, read_frame
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
+from flashgrep.ingest.parse.grammar import unpack_grammars
+from flashgrep.languages import LANGUAGES
+from flashgrep.machine import release_memory
 from flashgrep.model import Skipped
 
-COMMAND = (sys.executable, "-m", "flashgrep.ingest.parse.worker")
+COMMAND = (sys.executable, "-m", "flashgrep.ingest.parse.isolate")
 STOPPED_SECONDS = 120.0
-"""The worker is ended after ``worker.FILE_SECONDS`` of a file's processor time; this is for one that gets none."""
+"""The worker is ended after ``FILE_SECONDS`` of a file's processor time; this is for one that gets none."""
 BATCH_BYTES = 4_000_000
+MEMORY_BYTES = 3 << 30
+"""Address space; the largest file accepted needs about 200 MB, the interpreter and grammars map 600 MB."""
+FILE_SECONDS = 15.0
+"""The parser gives up on a file itself after 5 s; three times that means it hangs where it cannot look at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +129,44 @@ class IsolatedParser:
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
+
+
+def answer(language: str, data: bytes) -> bytes:
+    """Parse one file and return its answer."""
+    parsed = parse_symbols(language, data)
+    if not isinstance(parsed, ParsedFile):
+        return make_frame([parsed.reason, parsed.detail])
+    names, packed = parsed.names(data), pack(parsed)
+    return make_frame([len(packed), [len(name) for name in names]]) + b"".join([*names, packed])
+
+
+def main() -> None:
+    """Answer batches until stdin ends."""
+    limit_memory(MEMORY_BYTES)
+    os.nice(5)
+    # What parsing makes has no cycles, but there is much of it: collecting took a tenth of the time.
+    gc.freeze()
+    gc.disable()
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    unpacked: set[str] = set()
+    while (batch := read_frame(stdin)) is not None:
+        texts = [(language, stdin.read(size)) for language, size in batch]
+        grammars = {LANGUAGES[language].symbols for language, _ in batch}
+        unpack_grammars(grammars - unpacked)
+        unpacked |= grammars
+        for language, data in texts:
+            # Processor time, since a loaded machine is not the file's fault. The signal ends this process.
+            signal.setitimer(signal.ITIMER_PROF, FILE_SECONDS)
+            answered = answer(language, data)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            try:
+                stdout.write(answered)
+                stdout.flush()
+            except BrokenPipeError:  # the indexer was killed
+                os._exit(1)
+        gc.collect()
+        release_memory()  # a large tree's pieces are spread over the heap: 500 MB stayed with a worker otherwise
+
+
+if __name__ == "__main__":
+    main()
