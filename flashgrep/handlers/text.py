@@ -282,7 +282,7 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         total, shown = result.get("total"), len(results or [])
         of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"
         way = (
-            f"go on with --cursor {shlex.quote(result['next'])}"
+            f"continue with --cursor {shlex.quote(result['next'])}"
             if style.is_person
             else f"more: cursor={result['next']}"
         )

@@ -86,7 +86,7 @@ def test_json_is_the_raw_result(daemon: DaemonAtHand, root: Path) -> None:
 
 def test_more_hits_than_the_limit_are_announced_with_a_cursor_that_goes_on(daemon: DaemonAtHand, root: Path) -> None:
     first = daemon.run("query", "needle", "--order", "path", "-l", "2", cwd=root)
-    assert "2 of 3 shown; go on with --cursor " in first.stderr
+    assert "2 of 3 shown; continue with --cursor " in first.stderr
     cursor = shlex.split(first.stderr)[-1]  # as a shell reads it
     second = daemon.run("query", "needle", "--order", "path", "-l", "2", "--cursor", cursor, cwd=root)
     assert second.stdout == "src/Ünï.txt:1:7:näive needle\n"

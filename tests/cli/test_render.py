@@ -149,7 +149,9 @@ def test_an_answer_cut_by_its_deadline_says_so() -> None:
 
 
 def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
-    assert shown({"results": [HIT], "next": "abc", "total": 9})[1] == b"fgrep: 1 of 9 shown; go on with --cursor abc\n"
+    assert (
+        shown({"results": [HIT], "next": "abc", "total": 9})[1] == b"fgrep: 1 of 9 shown; continue with --cursor abc\n"
+    )
     # A shell would read $a as a variable.
     assert shown({"results": [HIT], "next": "x,$a", "total": 9})[1].endswith(b" --cursor 'x,$a'\n")
     assert shown({"results": [HIT], "next": "abc", "total": None})[1].startswith(b"fgrep: there is more;")
