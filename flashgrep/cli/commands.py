@@ -23,7 +23,7 @@ LOCAL_COMMANDS = {
     "pick": "pick:pick",
     "serve": "daemon_commands:serve",
     "web": "web_command:web",
-    "uninstall": "uninstall:uninstall",
+    "uninstall": "install_command:uninstall",
     "version": "app:print_version",
     "rpc": "commands:rpc",
     "mcp": "commands:mcp",

@@ -17,10 +17,9 @@ import anyio.abc
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Loaded, Settings
-from flashgrep.daemon.control import Control
+from flashgrep.daemon.control import Control, Subscriptions
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.subscriptions import Subscriptions
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.adapter import Adapter

@@ -1,4 +1,4 @@
-"""Workspace folders and the daemon: each folder has a connection of its own, bound to its project.
+"""Workspace folders and the daemon: each folder has a connection of its own, bound to its project; features ask by it.
 
 A connection that ended is made again at the next question, and is told first of the texts that the editor has open.
 """
@@ -8,19 +8,28 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from lsprotocol import types
 
 from flashgrep.connect import as_latin1, connect_or_alone, from_latin1, send_request
+from flashgrep.lsp.convert import path_of
 from flashgrep.lsp.daemon_link import MOST_SENT, DaemonEnded, DaemonLink
 from flashgrep.lsp.texts import Document
 from flashgrep.paths import PATH_MAP_VARIABLE, Paths, state_folder
 
+if TYPE_CHECKING:
+    from flashgrep.lsp.server import Server
+
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to reach a daemon that cannot be started, twice as many each time."""
 HANDSHAKE_SECONDS: Final = 20.0
+Answer: TypeAlias = "Callable[[Server, Any], Awaitable[Any]]"
 
 
 class OutsideProjects(Exception):
@@ -238,3 +247,37 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
     # Not asyncio.to_thread: at the end the loop would wait for its threads, and connecting may take half a minute.
     threading.Thread(target=work, daemon=True).start()
     return await done
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One method of the protocol, and the coroutine that answers it."""
+
+    name: str
+    """By this it is switched off; several methods may be one feature."""
+    method: str
+    run: Answer
+    options: Any = None
+
+
+def find_file(server: "Server", uri: str) -> tuple[Folder, str]:
+    """Return the folder a file lies in, and its path.
+
+    Raises:
+        OutsideProjects: it lies in none.
+
+    """
+    path = path_of(uri)
+    folder = server.find_folder(path) if path is not None else None
+    if path is None or folder is None:
+        raise OutsideProjects(uri)
+    return folder, path
+
+
+async def ask_about(
+    server: "Server", method: str, uri: str, position: types.Position, **more: Any
+) -> tuple[Folder, dict[str, Any]]:
+    """Ask a method about a place in a file; return the answer and the folder that gave it."""
+    folder, path = find_file(server, uri)
+    place = {"line": position.line + 1, "column": position.character + 1, "position_encoding": server.encoding}
+    return folder, await folder.ask(method, {**place, **more}, path)

@@ -1,10 +1,15 @@
-"""The server: one editor, its folders, and which features it wants."""
+"""The server: one editor, its folders, and which features it wants.
+
+What is about folders is here, too: the daemon's searches as commands for an editor's own code, and how far an index is.
+A command takes the question and, if wanted, an object of the method's own parameters (``skills/reference.md``).
+"""
 
 import asyncio
 import logging
+import secrets
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,20 +19,73 @@ from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from flashgrep import __version__
-from flashgrep.lsp.convert import path_of
+from flashgrep.lsp.convert import find_path, path_of, uri_of
 from flashgrep.lsp.daemon_link import DaemonEnded, DaemonError
 from flashgrep.lsp.features import FEATURES
-from flashgrep.lsp.features.feature import Answer
-from flashgrep.lsp.features.workspace import COMMANDS, PROGRESS, report_indexing, run_command
-from flashgrep.lsp.folders import Folder, OutsideProjects, lies_in
+from flashgrep.lsp.folders import Answer, Folder, OutsideProjects, lies_in
 from flashgrep.lsp.protocol import Protocol
 from flashgrep.lsp.texts import Document, Texts
 from flashgrep.lsp.wire import Input, Output, Received
 
+INVALID_PARAMS: Final = -32602
+PROGRESS: Final = "progress"
+ENDED: Final = frozenset({"ready", "failed", "closed"})
+COMMANDS: Final = {"flashgrep.search": "query", "flashgrep.searchByMeaning": "search_code"}
+"""By name, with the method that each is."""
 REQUEST_FAILED: Final = -32803
 NOTHING_TO_SAY: Final = frozenset({"file_not_found", "path_not_found", "invalid_range", "outside_root"})
 """Reasons of the daemon's errors: there is no such file or place, so there is nothing to show."""
 MOST_FOLDERS: Final = 200
+
+
+async def run_command(server: "Server", method: str, arguments: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Return each folder's answer as the daemon gives it, with the folder's URI, and the file's URI in each result.
+
+    Raises:
+        JsonRpcException: the arguments are others.
+
+    """
+    question, options, *rest = (*arguments, None, None)
+    if not isinstance(question, str) or not isinstance(options, dict | None) or any(rest):
+        raise JsonRpcException("flashgrep: a command takes a question and, if wanted, parameters", INVALID_PARAMS)
+
+    async def ask(folder: Folder) -> dict[str, Any] | None:
+        try:
+            answer: dict[str, Any] = await folder.ask(method, {**(options or {}), "query": question})
+        except OutsideProjects:
+            return None
+        for hit in answer["results"]:
+            hit["uri"] = uri_of(find_path(folder.root or "", hit))
+        return {"folder": uri_of(folder.path), **answer}
+
+    answers = await asyncio.gather(*map(ask, server.folders))
+    return [answer for answer in answers if answer is not None]
+
+
+async def report_indexing(server: "Server", folder: Folder) -> None:
+    """Report until the index of a folder's project is made; nothing, if it is."""
+    token, progress = f"flashgrep-{secrets.token_hex(4)}", server.work_done_progress
+    has_begun, last = False, dict[str, Any]()
+    try:
+        async with aclosing(folder.follow()) as states:
+            async for state in states:
+                if state["stage"] in ENDED:
+                    return
+                shown: dict[str, Any] = {"message": state["stage"], "percentage": int(100 * state["share"])}
+                if not has_begun:
+                    await progress.create_async(token)
+                    title = f"flashgrep: indexing {state['project']}"
+                    progress.begin(token, types.WorkDoneProgressBegin(title=title, **shown))
+                    has_begun = True
+                elif shown != last:
+                    # States come more often than whole percents change.
+                    progress.report(token, types.WorkDoneProgressReport(**shown))
+                last = shown
+    except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):
+        pass  # the next question tells, if there is one
+    finally:
+        if has_begun:
+            progress.end(token, types.WorkDoneProgressEnd())
 
 
 class Server(LanguageServer):

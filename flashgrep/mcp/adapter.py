@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, UnsupportedVersion
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
-from flashgrep.mcp.prompts import INSTRUCTIONS
-from flashgrep.mcp.service import CAPABILITIES, METHODS, Service
+from flashgrep.mcp.service import CAPABILITIES, INSTRUCTIONS, METHODS, Service
 from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.message import Params
 

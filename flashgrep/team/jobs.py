@@ -18,13 +18,12 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.team.clones import ADDRESS, fetch, list_branches, list_tags
 from flashgrep.team.cutting import Cutter
 from flashgrep.team.database import connect, translate_errors
+from flashgrep.team.listing import find_new_trees, name_of, publish, put_listing
 from flashgrep.team.load import Content, Loader
 from flashgrep.team.merge import drop_dead, merge
-from flashgrep.team.publish import find_new_trees, name_of, publish, put_listing
 from flashgrep.team.queue import Job, postpone, take
-from flashgrep.team.schema import check
+from flashgrep.team.schema import SHARDED, check
 from flashgrep.team.segments import clean
-from flashgrep.team.shards import SHARDED
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -1,19 +1,139 @@
-"""The tables of a team's store: numbered migrations, each applied once, and shards on this server or on others."""
+"""The tables of a team's store: numbered migrations, each applied once, and shards.
+
+Texts lie in shards by their hash, on this server or on others, asked by postgres_fdw.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep.errors import InvalidParams, Unavailable
-from flashgrep.team.database import translate_errors
-from flashgrep.team.shards import add_shard, complete_shards
+from flashgrep.team.database import connect, load_psycopg, translate_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+
+_COLUMNS: Final = {
+    "text": "repository integer, shard smallint, id bigint, path bytea, data bytea",
+    "block": "repository integer, shard smallint, segment bigint, key bigint, data bytea",
+    "symbol": "repository integer, shard smallint, text bigint, packed bytea",
+    "symbol_name": "repository integer, shard smallint, name bytea, text bigint",
+    "chunk": "repository integer, shard smallint, text bigint, packed bytea, whole bytea",
+    "vector": "repository integer, shard smallint, chunk bigint, components bytea",
+    "signs": "repository integer, shard smallint, segment bigint, data bytea",
+}
+_KEYS: Final = {
+    "text": "PRIMARY KEY (repository, id)",
+    "block": "PRIMARY KEY (repository, segment, key)",
+    "symbol": "PRIMARY KEY (repository, text)",
+    "symbol_name": "PRIMARY KEY (repository, name, text)",
+    "chunk": "PRIMARY KEY (repository, text)",
+    "vector": "PRIMARY KEY (repository, chunk)",
+    "signs": "PRIMARY KEY (repository, segment)",
+}
+SHARDED: Final = tuple(_COLUMNS)
+"""Tables whose rows lie in shards."""
+_SERVER: Final = {
+    "async_capable": "true",
+    "fetch_size": "1000",
+    "batch_size": "100",
+    "use_remote_estimate": "false",
+    "keep_connections": "on",
+    # The planner of a shard knows neither how little of a cursor is read nor how small its tables are now.
+    "options": "-c cursor_tuple_fraction=1.0 -c enable_seqscan=off",
+    "connect_timeout": "5",
+}
 LOCK: Final = 0x666C6772
 """Of the advisory lock held while the tables change: two that do it at once would each do it half."""
+
+
+def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | None) -> None:
+    """Make the partitions of a shard: here, or on another server, whose tables are asked by postgres_fdw."""
+    connection.execute("INSERT INTO flashgrep.shard VALUES (%s, %s)", [number, name])
+    if dsn is not None:
+        with connect(dsn) as remote, translate_errors():
+            remote.execute("CREATE SCHEMA flashgrep")
+        connect_server(connection, number, dsn)
+    add_tables(connection, number, dsn, SHARDED)
+
+
+def complete_shards(connection: "Connection[Any]") -> None:
+    """Make the partitions that shards lack, since they are of an older version."""
+    for (number,) in connection.execute("SELECT number FROM flashgrep.shard ORDER BY number").fetchall():
+        rows = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'flashgrep'::regnamespace AND relname = ANY(%s)",
+            [[f"{table}_{number}" for table in SHARDED]],
+        ).fetchall()
+        there = {row[0] for row in rows}
+        missing = [table for table in SHARDED if f"{table}_{number}" not in there]
+        if missing:
+            add_tables(connection, number, find_server(connection, number), missing)
+
+
+def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tables: Sequence[str]) -> None:
+    """Make the partitions of some tables in a shard; ``dsn``: its server, None: this one."""
+    sql = load_psycopg().sql
+    if dsn is not None:
+        make_remote(dsn, tables)
+    for table in tables:
+        part = sql.Identifier("flashgrep", f"{table}_{number}")
+        parent, at = sql.Identifier("flashgrep", table), sql.Literal(number)
+        if dsn is None:
+            connection.execute(sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES IN ({})").format(part, parent, at))
+            connection.execute(sql.SQL("ALTER TABLE {} ADD " + _KEYS[table]).format(part))
+        else:
+            make = "CREATE FOREIGN TABLE {} PARTITION OF {} FOR VALUES IN ({}) SERVER {} OPTIONS ({})"
+            options = sql.SQL("schema_name 'flashgrep', table_name {}").format(sql.Literal(table))
+            server = sql.Identifier(f"flashgrep_{number}")
+            connection.execute(sql.SQL(make).format(part, parent, at, server, options))
+
+
+def make_remote(dsn: str, tables: Sequence[str]) -> None:
+    """Make the tables of a shard on its server."""
+    with connect(dsn) as remote, translate_errors(), remote.transaction():
+        for table in tables:
+            columns = ", ".join(f"{column} NOT NULL" for column in _COLUMNS[table].split(", "))
+            remote.execute(f"CREATE TABLE IF NOT EXISTS flashgrep.{table} ({columns}, {_KEYS[table]})".encode())
+
+
+def find_server(connection: "Connection[Any]", number: int) -> str | None:
+    """Return the address of a shard's server, with user and password; None: it is here."""
+    row = connection.execute(
+        "SELECT srvoptions, umoptions FROM pg_foreign_server JOIN pg_user_mappings USING (srvname) WHERE srvname = %s",
+        [f"flashgrep_{number}"],
+    ).fetchone()
+    if row is None:
+        return None
+    options = dict(option.split("=", 1) for option in [*row[0], *row[1]])
+    parts = {name: value for name, value in options.items() if name not in {*_SERVER, "password_required"}}
+    address: str = load_psycopg().conninfo.make_conninfo(**parts)
+    return address
+
+
+def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None:
+    """Make a shard's server known to postgres_fdw, with the user and password that its address has."""
+    psycopg = load_psycopg()
+    sql = psycopg.sql
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    user = {name: str(parts.pop(name)) for name in ("user", "password") if name in parts}
+    server = sql.Identifier(f"flashgrep_{number}")
+    is_superuser = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if is_superuser is not None and is_superuser[0]:
+        user["password_required"] = "false"  # noqa: S105 - an option's name: the shard itself decides
+
+    def options(of: Mapping[str, Any]) -> Any:
+        pairs: Sequence[Any] = [
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(str(value))) for name, value in of.items()
+        ]
+        return sql.SQL(", ").join(pairs)
+
+    connection.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw")
+    make = sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})")
+    connection.execute(make.format(server, options({**parts, **_SERVER})))
+    mapping = sql.SQL("CREATE USER MAPPING FOR PUBLIC SERVER {} OPTIONS ({})")
+    connection.execute(mapping.format(server, options(user)))
 
 
 class Migration(NamedTuple):

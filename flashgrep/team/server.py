@@ -1,13 +1,15 @@
 """``fgrep team serve``: the registry's methods that read, over HTTP, for whoever shows a token of the team.
 
-TLS is a proxy's in front (docs/team.md). A page in a browser asks only if it is ours (``team.guard``).
+Some it answers itself, where the local daemon's method asks a folder or a clone. TLS is a proxy's in front
+(docs/team.md). A page in a browser asks only if it is ours (``team.guard``).
 """
 
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, cast
@@ -23,37 +25,116 @@ from starlette.routing import Route
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
-from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.errors import FlashgrepError, InvalidParams, Unavailable
+from flashgrep.git.repository import list_addresses, name_address
 from flashgrep.handlers import REGISTRY
-from flashgrep.handlers.history import blame, history
+from flashgrep.handlers.common import ProjectParams
+from flashgrep.handlers.history import MOST_NAMES, RevisionsResult, blame, history
+from flashgrep.handlers.indexing import StatsResult
 from flashgrep.mcp.binding import client_of, parse_toolsets
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
 from flashgrep.mcp.http.routes import Routes, Sessions, answer_error, is_on, send_raw
 from flashgrep.mcp.http.server import server
 from flashgrep.mcp.service import Service
-from flashgrep.registry import Call, Capabilities, Registry, Session
+from flashgrep.registry import Call, Capabilities, Handler, Registry, Session
 from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
-from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
+from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue, TeamProject
+from flashgrep.team.clones import TAGS
 from flashgrep.team.guard import ASKING, AccessRules, SignIn, TeamGuard
-from flashgrep.team.methods import ask_clone, list_revisions, stats
 from flashgrep.web.site import Site
 
+HOW: Final = "name a repository by `project`, or several by `projects`"
 MOST_ASKED: Final = 500
 """Characters of a call's parameters that the audit log keeps."""
 NOT_HERE: Final = frozenset({"structural", "changes"})
 """Methods with a revision that need a folder, or two states of one, all the same."""
 OF_CLONES: Final = frozenset({"history", "blame"})
 """They are here where this machine has a clone."""
+ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
+"""What is here of the local daemon's routes."""
+
+
+async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> RevisionsResult:
+    """Return the branches and tags of a repository, the newest first."""
+    project = await call.host.workspace(call, params.project)
+    query = (
+        "SELECT name, encode(commit, 'hex'), seconds FROM flashgrep.branch JOIN flashgrep.revision "
+        "USING (repository, commit) WHERE repository = %s ORDER BY seconds DESC, name LIMIT %s::bigint"
+    )
+    rows = await _fetch(project, query, [project.row.id, MOST_NAMES])
+    kinds = {True: "tag", False: "branch"}
+    return {
+        "results": [
+            {"name": name.removeprefix(TAGS), "kind": kinds[name.startswith(TAGS)], "commit": commit, "time": at}
+            for name, commit, at in rows
+        ]
+    }
+
+
+def ask_clone(method: Handler) -> Callable[[Call[TeamCatalogue], Any], Awaitable[Any]]:
+    """Return a method of the past that asks at a commit of the store: the clone may have branches nobody is to see."""
+
+    async def ask(call: Call[TeamCatalogue], params: Any) -> Any:
+        project = await call.host.workspace(call, params.project)
+        commit = (await project.at(params.rev)).revision.commit.decode("ascii")
+        return await method.run(call, params.model_copy(update={"rev": commit}))
+
+    return ask
+
+
+async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult:
+    """Return the repositories that are to be seen, or figures of one, at HEAD."""
+    known = call.host.list_reachable(call.session)
+    if params.project is None and len(call.session.projects) != 1:
+        return {"project": None, "version": __version__, "projects": known, "message": HOW}
+    project = await call.host.workspace(call, params.project)
+    query = (
+        "SELECT extract(epoch FROM synced)::float8, (SELECT coalesce(sum(bytes), 0)::bigint FROM flashgrep.segment "
+        "WHERE segment.repository = repository.id) FROM flashgrep.repository WHERE id = %s"
+    )
+    rows = await _fetch(project, query, [project.row.id])
+    synced, posting_bytes = rows[0] if rows else (None, 0)
+    result: StatsResult = {
+        "project": project.name,
+        "version": __version__,
+        "projects": known,
+        "stage": "ready" if project.row.generation else "waiting",
+        "generation": project.generation,
+        "gram_bytes": posting_bytes,
+        "last_update": synced,
+        "problem": project.row.problem,
+    }
+    address = name_address(project.row.source)
+    if not address:  # of a bare clone, what that is fetched from
+        with suppress(Unavailable):
+            address = next(iter(await project.ask_repository(lambda clone: list_addresses(clone.git))), "")
+    if address:
+        result["address"] = address
+    if project.row.generation:
+        table = (await project.at("HEAD")).table
+        result["total_files"] = len(table)
+        result["files_skipped"] = dict(Counter(table.skipped.values()))
+    return result
+
+
+async def _fetch(project: TeamProject, query: str, params: list[Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement, as the one who asks sees them."""
+
+    def read() -> list[tuple[Any, ...]]:
+        with project.asking.read() as reading:
+            return reading.fetch(query, params)
+
+    return await project.in_turn(read)
+
+
 OURS: Final[Mapping[str, Callable[[Any, Any], Awaitable[Any]]]] = {
     "list_revisions": list_revisions,
     "stats": stats,
     "history": ask_clone(history),
     "blame": ask_clone(blame),
 }
-ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
-"""What is here of the local daemon's routes."""
 
 
 @dataclass(frozen=True, slots=True)

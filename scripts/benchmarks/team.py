@@ -28,7 +28,7 @@ from flashgrep.team.catalogue import ACCESS, TeamCatalogue
 from flashgrep.team.database import connect
 from flashgrep.team.jobs import Team
 from flashgrep.team.reading import Store
-from flashgrep.team.shards import SHARDED
+from flashgrep.team.schema import SHARDED
 from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60

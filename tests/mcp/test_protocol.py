@@ -10,7 +10,7 @@ import pytest
 
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.binding import LEGACY
-from flashgrep.mcp.prompts import INSTRUCTIONS
+from flashgrep.mcp.service import INSTRUCTIONS
 from flashgrep.rpc.message import encode
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import ENVELOPE, INITIALIZE, MODERN, PREFIX, Era, Failed, McpClient, transport

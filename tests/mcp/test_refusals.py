@@ -8,8 +8,7 @@ import pytest
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.mcp.binding import check_binding
 from flashgrep.mcp.http.routes import Caller
-from flashgrep.mcp.prompts import PROMPTS, get_prompt
-from flashgrep.mcp.service import read_cursor
+from flashgrep.mcp.service import PROMPTS, get_prompt, read_cursor
 from flashgrep.registry import Session
 from flashgrep.rpc.context import Peer
 

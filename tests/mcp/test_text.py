@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.mcp.prompts import INSTRUCTIONS
+from flashgrep.mcp.service import INSTRUCTIONS
 from tests.conftest import DaemonAtHand
 from tests.support.mcp_clients import LineTransport, McpClient, transport
 

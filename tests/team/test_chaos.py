@@ -16,8 +16,8 @@ from flashgrep.index.segments import MOST_SEGMENTS, SegmentRow
 from flashgrep.team import merge as merging
 from flashgrep.team import reading
 from flashgrep.team.database import connect
+from flashgrep.team.schema import SHARDED
 from flashgrep.team.segments import read_segments
-from flashgrep.team.shards import SHARDED
 from tests.support.postgres import Server, run_server
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import BOUND, ask, opened

@@ -17,7 +17,7 @@ from flashgrep.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.team import schema
 from flashgrep.team.catalogue import Kept
 from flashgrep.team.database import connect
-from flashgrep.team.shards import SHARDED
+from flashgrep.team.schema import SHARDED
 from tests.support.git import git
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep

@@ -3,7 +3,7 @@
 from typing import Final
 
 from flashgrep.lsp.features import navigation, rename, symbols
-from flashgrep.lsp.features.feature import Feature
+from flashgrep.lsp.folders import Feature
 
 FEATURES: Final[tuple[Feature, ...]] = (
     *navigation.FEATURES,

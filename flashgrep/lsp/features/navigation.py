@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 
 from flashgrep.lsp.convert import Plain, find_path, kind_of, plain_location_of, plain_range_of, range_of, uri_of
-from flashgrep.lsp.features.feature import Answer, Feature, ask_about
-from flashgrep.lsp.folders import Folder
+from flashgrep.lsp.folders import Answer, Feature, Folder, ask_about
 
 if TYPE_CHECKING:
     from flashgrep.lsp.server import Server

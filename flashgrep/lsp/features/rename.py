@@ -10,9 +10,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from flashgrep.lsp.convert import find_path, range_of, uri_of
-from flashgrep.lsp.features.feature import Feature, ask_about
 from flashgrep.lsp.features.navigation import page_uses
-from flashgrep.lsp.folders import Folder
+from flashgrep.lsp.folders import Feature, Folder, ask_about
 
 if TYPE_CHECKING:
     from flashgrep.lsp.server import Server

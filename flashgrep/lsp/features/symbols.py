@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 
 from flashgrep.lsp.convert import Plain, find_path, kind_of, plain_range_of, range_of, uri_of
-from flashgrep.lsp.features.feature import Feature, find_file
-from flashgrep.lsp.folders import Folder, OutsideProjects
+from flashgrep.lsp.folders import Feature, Folder, OutsideProjects, find_file
 
 if TYPE_CHECKING:
     from flashgrep.lsp.server import Server

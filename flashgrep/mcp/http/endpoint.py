@@ -19,8 +19,7 @@ from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.mcp.adapter import CAPABILITIES_KEY, KEEP_MS
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.http.routes import Sessions
-from flashgrep.mcp.prompts import INSTRUCTIONS
-from flashgrep.mcp.service import Service
+from flashgrep.mcp.service import INSTRUCTIONS, Service
 from flashgrep.registry import Progress, Session
 from flashgrep.rpc.context import ProgressReporter
 from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
