@@ -1,1 +1,1 @@
-"""The index: what SQLite keeps so that most files need not be read. A cache; it never decides an answer."""
+"""The index, in SQLite: it saves reading most files. It is a cache and never decides an answer."""

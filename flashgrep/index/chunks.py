@@ -1,8 +1,7 @@
-"""Tables of chunks, by content: where each chunk of a text is, and which texts have vectors.
+"""Tables of chunks by text: where each chunk of a text is, and which texts have vectors.
 
-A chunk is a piece of a text that answers a question by itself: a function, a section. Its number is given once and
-never again: postings and vectors of vanished texts, which are dropped later, are passed over.
-Vectors lie in files of their own (``index.vectors``); here stands which rows of which file belong to which text.
+The number of a chunk is never reused. So lookups can skip the postings and vectors of dropped texts, which are removed
+later. Vectors are in separate files (``index.vectors``); these tables say which rows of which file belong to a text.
 """
 
 import sqlite3
@@ -26,38 +25,39 @@ from flashgrep.index.sieve import seal_of
 from flashgrep.index.words import Fields, impacts_of
 
 STALE_SHARE: Final = 0.5
-"""Chunks are rebuilt once so large a share of all belongs to texts that are gone."""
+"""All chunks are rebuilt once more than this share of their numbers belongs to texts that are gone."""
 FEW: Final = 20_000
+"""With fewer chunks than this that is never worth it."""
 
 MOST_UNPACKED: Final = 16 << 20
-"""Bytes; 4,000 chunks, the most a text has, take about 2 MB."""
+"""Bytes. A text has at most 4,000 chunks, which take about 2 MB."""
 
 Ints = npt.NDArray[np.int64]
 ToRead = tuple[int, bytes, bytes, bytes, bytes]
-"""A text to be read: its number, content hash, one path, what is stored about it already, packed, and its name."""
+"""A text to read: its number, content hash, one path, its packed symbols or chunks, and the path it is named by."""
 
 
 class StoredChunk(NamedTuple):
-    """One chunk of a text, as cut by ``indexer.chunking``: whole lines, unless a line is too long."""
+    """One chunk of a text, as made by ``indexer.chunking``: whole lines, unless a line is too long."""
 
     start: int
     end: int
-    """Byte offsets; trailing blanks are left out."""
+    """Byte offsets; trailing blanks are excluded."""
     start_line: int
     end_line: int
-    """From 1, both inclusive."""
+    """Counted from 1, both inclusive."""
     kind: str
     """The definition's kind, ``section`` or ``block``."""
     name: str
     """The qualified name of the main definition, or a path of headings; may be empty."""
     header: str
-    """Signatures of the definitions it is a part of, outermost first, or the headings it is under; may be empty."""
+    """Signatures of the enclosing definitions, outermost first, or the headings above it; may be empty."""
     defines: Sequence[str] = ()
-    """Names defined in it, the first dozen."""
+    """The first dozen names it defines."""
 
 
 class ChunkedText(NamedTuple):
-    """A text's chunks, and what the words of each are taken from."""
+    """A text's chunks, and the fields that the words of each come from."""
 
     text_id: int
     chunks: Sequence[StoredChunk]
@@ -65,9 +65,9 @@ class ChunkedText(NamedTuple):
     is_whole: bool = False
     """Whether every identifier of the text is in one of the chunks."""
     words: bytes | None = None
-    """Else what tells them, if they are not too many (``sieve.make_filter``)."""
+    """If not, a filter of its identifiers (``sieve.make_filter``), unless they are too many."""
     path: bytes = b""
-    """The file they are named by: its words are among those of each chunk."""
+    """The file whose name the chunks contain: its words are among the words of each chunk."""
 
 
 class PackedText(NamedTuple):
@@ -87,7 +87,7 @@ class PackedChunks(NamedTuple):
 
     texts: list[PackedText]
     pairs: Pairs
-    """Words, and the place of the chunk among those of all these texts."""
+    """Words, and the index of the chunk among those of all these texts."""
 
 
 class VectorSet(NamedTuple):
@@ -101,23 +101,23 @@ class VectorSet(NamedTuple):
 
 
 class ChunkMap(NamedTuple):
-    """Which text each number belongs to: parallel arrays, by ``first``, an empty text before its neighbour."""
+    """Which text each number belongs to: parallel arrays, ordered by ``first``, then by ``size``."""
 
     first: Ints
     size: Ints
     text_id: Ints
     by_text_id: Ints
-    """The order of ``text_id``."""
+    """The permutation that sorts ``text_id``."""
     is_dense: bool
-    """Whether every number that was given belongs to a text."""
+    """Whether every number given out so far belongs to a text."""
 
     @classmethod
     def of(cls, first: Ints, size: Ints, text_id: Ints, given: int | None = None) -> "ChunkMap":
-        """Return the map of these columns; ``given``: how many numbers were, None: those."""
+        """Return the map of these columns; ``given``: how many numbers were given out; None: just these."""
         return cls(first, size, text_id, np.argsort(text_id, kind="stable"), given in {None, int(size.sum())})
 
     def entries(self, text_ids: Ints) -> Ints:
-        """Return where each text is in the map; -1 for those that are not there."""
+        """Return the index of each text in the map, or -1."""
         if not len(self.text_id):
             return np.full(len(text_ids), -1, np.int64)
         at = np.minimum(np.searchsorted(self.text_id, text_ids, sorter=self.by_text_id), len(self.text_id) - 1)
@@ -125,7 +125,7 @@ class ChunkMap(NamedTuple):
         return np.where(self.text_id[entries] == text_ids, entries, -1)
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """Return, for each number, its text and its place in it; text 0 where it belongs to none."""
+        """Return, for each number, its text and its index in that text; text 0 if it belongs to none."""
         if not len(self.first):
             return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
         at = np.maximum(np.searchsorted(self.first, numbers, "right") - 1, 0)
@@ -135,7 +135,7 @@ class ChunkMap(NamedTuple):
 
 
 def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> PackedChunks:
-    """Return the chunks of texts as they are to be stored; ``counted``: the fields of all, if somebody has."""
+    """Return the chunks of texts, ready to be stored; ``counted``: the identifiers of all fields, if known already."""
     rows = [
         PackedText(
             text.text_id,
@@ -151,14 +151,14 @@ def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> Packed
 
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
-    """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
-    # One run of numbers for all batches, so that their words make one segment: each segment costs every lookup.
+    """Store chunks of texts that have none yet, and their words as one segment; call it inside a transaction."""
+    # One range of numbers for all batches, so that their words form one segment: each segment slows every lookup down.
     first = number = take_numbers(
         connection, "next_chunk", sum(text.chunks for batch in batches for text in batch.texts)
     )
     parts: list[Pairs] = []
     for batch in batches:
-        # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding to it leaves the key alone.
+        # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding does not change the key.
         parts.append(batch.pairs + np.uint64(number - first))
         for text_id, count, path, packed, is_whole, words in batch.texts:
             # Without a seal and a filter the text may have any word (``index.sieve``).
@@ -186,21 +186,22 @@ _NAME: Final = (
     "(SELECT min(named.path) FROM project CROSS JOIN path AS named "
     "ON named.project = project.id AND named.text_id = text.id)"
 )
-"""The first path of a text in any project: projects that share a text share its chunks."""
+"""The first path of a text in any project, since projects that share a text share its chunks."""
 _CUT: Final = "FROM chunked JOIN text ON text.id = chunked.text_id WHERE text.id IN (SELECT value FROM json_each(?))"
 
 
 def forget_old_names(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
-    """Have those of some texts cut again whose first path is another one now: its words are among their chunks'.
+    """Drop the chunks of those texts whose first path has changed, so that they are chunked again.
 
-    Else an index that has seen files come, go and move would answer otherwise than a new one.
+    The words of the path are among the words of each chunk. Otherwise an index that has seen files added, removed and
+    moved would rank differently from a new one.
     """
     query = f"SELECT chunked.text_id, first, count {_CUT} AND chunked.path <> {_NAME}"
     misnamed = connection.execute(query, [orjson.dumps(list(text_ids)).decode()]).fetchall()
     for text_id, first, count in misnamed:
         connection.execute("DELETE FROM embedded WHERE text_id = ?", [text_id])
         if count:
-            # The chunks stay somebody's, so that who counts postings knows that not all are of texts.
+            # The row stays, with a negative number, so that ``count_orphans`` can tell how many postings are dead.
             query = (
                 "UPDATE chunked SET text_id = ?, path = '', packed = '', seal = NULL, words = NULL WHERE text_id = ?"
             )
@@ -212,7 +213,7 @@ def forget_old_names(connection: sqlite3.Connection, text_ids: Iterable[int]) ->
 
 
 def count_orphans(connection: sqlite3.Connection) -> int:
-    """Return how many chunks are of nobody since their text was cut again."""
+    """Return how many chunks belong to no text any more, since their text was chunked again."""
     return int(connection.execute("SELECT total(count) FROM chunked WHERE text_id < 0").fetchone()[0])
 
 
@@ -220,7 +221,7 @@ _FIRST_PATHS: Final = (
     "path.project = ? AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.project = path.project "
     "AND other.text_id = path.text_id AND other.path < path.path)"
 )
-"""Each text of a project once, by the first of its paths."""
+"""Selects each text of a project once, by its first path."""
 _UNCHUNKED: Final = (
     "FROM path JOIN text ON text.id = path.text_id JOIN symbol ON symbol.text_id = path.text_id "
     f"LEFT JOIN chunked ON chunked.text_id = path.text_id WHERE {_FIRST_PATHS} AND chunked.text_id IS NULL"
@@ -230,9 +231,9 @@ _UNCHUNKED: Final = (
 def choose_to_chunk(
     connection: sqlite3.Connection, project: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return a project's parsed texts without chunks, past ``after``, with their packed symbols.
+    """Return parsed texts of a project that have no chunks, with numbers above ``after``, and their packed symbols.
 
-    At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
+    At most ``limit`` texts and ``most_bytes`` in total, but always at least one text.
     """
     rows = connection.execute(
         f"SELECT text.id, text.hash, path.path, symbol.packed, {_NAME}, text.size "
@@ -243,7 +244,7 @@ def choose_to_chunk(
 
 
 def count_to_chunk(connection: sqlite3.Connection, project: int) -> Left:
-    """Return how many parsed texts of a project's files have no chunks yet."""
+    """Return how many parsed texts of a project have no chunks yet."""
     query = f"SELECT count(*), total(text.size) {_UNCHUNKED}"
     return Left(*map(int, connection.execute(query, [project]).fetchone()))
 
@@ -258,10 +259,7 @@ _UNEMBEDDED: Final = (
 def choose_to_embed(
     connection: sqlite3.Connection, project: int, vector_set: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return a project's texts without vectors of a set, with their packed chunks.
-
-    Bounds as in ``choose_to_chunk``.
-    """
+    """Return texts of a project without vectors in a set, and their packed chunks; bounds as in ``choose_to_chunk``."""
     rows = connection.execute(
         "SELECT text.id, text.hash, path.path, chunked.packed, chunked.path, text.size "
         f"{_UNEMBEDDED} AND path.text_id > ? ORDER BY path.text_id LIMIT ?",
@@ -271,25 +269,25 @@ def choose_to_embed(
 
 
 def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> Left:
-    """Return how many texts of a project's files have no vectors of a set yet."""
+    """Return how many texts of a project have no vectors in a set yet."""
     query = f"SELECT count(*), total(text.size) {_UNEMBEDDED}"
     return Left(*map(int, connection.execute(query, [vector_set, project]).fetchone()))
 
 
 def note_settings(connection: sqlite3.Connection, project: int, embedding: str, vector_set: int) -> None:
-    """Note with which settings a project's vectors were made, and their set, once every text has them."""
+    """Record the settings and the set of a project's vectors, once every text has its vectors."""
     query = "UPDATE project SET embedding = ?, vector_set = ? WHERE id = ?"
     connection.execute(query, [embedding, vector_set, project])
 
 
 def settings_of(connection: sqlite3.Connection, project: int) -> str:
-    """Return the settings with which all of a project's vectors were made last; empty: never yet."""
+    """Return the settings with which all of a project's vectors were last made; empty if they never were complete."""
     noted = connection.execute("SELECT embedding FROM project WHERE id = ?", [project]).fetchone()
     return "" if noted is None else str(noted[0])
 
 
 def count_to_embed_with(connection: sqlite3.Connection, project: int, embedding: str) -> int:
-    """Return how many texts have no vectors made with these settings; at least 1 where that was never so for all."""
+    """Return how many texts lack vectors made with these settings; 1 if these settings were never completed."""
     noted = connection.execute(
         "SELECT vector_set.id FROM project JOIN vector_set ON vector_set.id = vector_set "
         "WHERE project.id = ? AND embedding = ?",
@@ -302,10 +300,10 @@ _FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}
 
 
 class _Chunks(Sequence[StoredChunk]):
-    """A text's chunks, each made when it is looked at: a question looks at two of 50, or of 4,000 in a table."""
+    """A text's chunks, each decoded on access: a query needs about two of 50, or of a table's 4,000."""
 
     def __init__(self, rows: list[bytes]) -> None:
-        """``rows``: what is between the brackets of each."""
+        """``rows``: the JSON of each chunk, without its brackets."""
         self._rows = rows
 
     def __len__(self) -> int:
@@ -318,7 +316,7 @@ class _Chunks(Sequence[StoredChunk]):
     def __getitem__(self, at: slice) -> list[StoredChunk]: ...
 
     def __getitem__(self, at: int | slice) -> StoredChunk | list[StoredChunk]:
-        # One alone becomes a list of one again, so that both ways are parsed and checked by the same code.
+        # A single chunk is decoded as a list of one, so that the same code parses and checks both.
         if isinstance(at, int):
             return _make_chunks(b"[[%b]]" % self._rows[at])[0]
         return _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at])) if self._rows[at] else []
@@ -331,30 +329,30 @@ def _make_chunks(text: bytes) -> list[StoredChunk]:
     except (ValueError, TypeError) as error:
         raise Damaged(f"chunks: {error}") from error
     if not fits:
-        raise Damaged("chunks: of another shape")
+        raise Damaged("chunks: unexpected fields")
     return list(starmap(StoredChunk, fields))
 
 
 def unpack(packed: bytes) -> list[StoredChunk]:
-    """Return the chunks of a text as ``put`` was given them.
+    """Return the chunks of a text.
 
     Raises:
-        Damaged: they are not what was written.
+        Damaged: they are not as written.
 
     """
     return _make_chunks(inflate(packed, MOST_UNPACKED))
 
 
-@lru_cache(maxsize=1024)  # about 10 MB; inflating takes 50 µs a text, and questions look at 100 of them
+@lru_cache(maxsize=1024)  # about 10 MB; inflating takes 50 µs a text, and a query looks at 100 of them
 def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
-    """Return the chunks of a text, ``count`` in all; a question needs few, and parsing all takes 0.2 ms.
+    """Return the ``count`` chunks of a text, decoded on access: a query needs few, and decoding all takes 0.2 ms.
 
     Raises:
-        Damaged: they are not what was written; of a single one when it is looked at.
+        Damaged: they are not as written. Damage in a single chunk is raised when that chunk is accessed.
 
     """
     rows = inflate(packed, MOST_UNPACKED)[2:-2].split(b"],[")
-    # A name or signature may have these three characters, too: there are too many rows then.
+    # A name or signature may contain the separator too; then there are too many rows.
     return _Chunks(rows) if len(rows) == count else unpack(packed)
 
 
@@ -368,13 +366,13 @@ def chunks_of_texts(connection: sqlite3.Connection, text_ids: Collection[int]) -
 
 
 def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
-    """Return which text each chunk belongs to; texts without any are there too."""
+    """Return which text each chunk belongs to, including texts without chunks."""
     return _map(connection.execute("SELECT first, count, text_id FROM chunked ORDER BY first, count").fetchall())
 
 
 def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     """Return which text each row of a set's vectors belongs to."""
-    # By the join, rows of a text whose chunks were dropped belong to nobody, although the file still has them.
+    # The join leaves out rows of texts whose chunks were dropped; the file still has them.
     query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
     rows = connection.execute(query, [vector_set]).fetchall()
     given = connection.execute("SELECT total(rows) FROM vector_set WHERE id = ?", [vector_set]).fetchone()[0]
@@ -387,7 +385,7 @@ def _map(rows: list[tuple[int, int, int]], given: int | None = None) -> ChunkMap
 
 
 def total(connection: sqlite3.Connection, project: int | None = None) -> int:
-    """Return how many chunks there are, of all texts or of a project's."""
+    """Return the number of chunks, of all texts or of one project's."""
     query = "SELECT total(count) FROM chunked WHERE ? OR text_id IN (SELECT text_id FROM path WHERE project = ?)"
     return int(connection.execute(query, [project is None, project]).fetchone()[0])
 
@@ -398,7 +396,7 @@ def vector_sets(connection: sqlite3.Connection) -> list[VectorSet]:
 
 
 def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: str) -> VectorSet:
-    """Add an embedder's set, empty."""
+    """Add an empty set for an embedder."""
     row = connection.execute(
         "INSERT INTO vector_set (name, dims, file, rows) VALUES (?, ?, ?, 0) RETURNING *", [name, dims, file]
     ).fetchone()
@@ -406,7 +404,7 @@ def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: s
 
 
 def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, text_ids: Sequence[tuple[int, int]]) -> None:
-    """Note texts as (number, chunks) whose vectors were appended to the set's file, in this order."""
+    """Record the texts, each (number, chunks), whose vectors were appended to the set's file, in this order."""
     row = vector_set.rows
     for text_id, count in text_ids:
         connection.execute("INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)", [vector_set.id, text_id, row])
@@ -416,7 +414,7 @@ def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, text_ids:
 
 
 def drop_unused_sets(connection: sqlite3.Connection) -> list[VectorSet]:
-    """Forget the sets that no project's vectors are of, and return those that are left."""
+    """Drop the sets that no project uses, and return the others."""
     for one in vector_sets(connection):
         if not connection.execute("SELECT count(*) FROM project WHERE vector_set = ?", [one.id]).fetchone()[0]:
             drop_vector_set(connection, one.id)
@@ -424,18 +422,18 @@ def drop_unused_sets(connection: sqlite3.Connection) -> list[VectorSet]:
 
 
 def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
-    """Forget a set."""
+    """Drop a set."""
     connection.execute("DELETE FROM embedded WHERE vector_set = ?", [vector_set])
     connection.execute("DELETE FROM vector_set WHERE id = ?", [vector_set])
     _advance_round(connection)
 
 
 def drop_dead(connection: sqlite3.Connection) -> bool:
-    """Forget the chunks of texts that are no longer known; all of them, to be rebuilt, once most are dead (True)."""
+    """Drop the chunks of texts that are gone; once most numbers are dead, drop all chunks and return True."""
     connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
     connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
-    # Numbers are never given twice, and scores are arrays over all of them: they would be mostly of dead chunks.
+    # Numbers are never reused, and scores are arrays over all numbers: most entries would be of dead chunks.
     are_stale = given > FEW and total(connection) < given * STALE_SHARE
     if are_stale:
         drop_all(connection)
@@ -444,14 +442,14 @@ def drop_dead(connection: sqlite3.Connection) -> bool:
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
-    """Forget all chunks and vectors, to be rebuilt."""
+    """Drop all chunks and vectors; they are rebuilt."""
     connection.execute("DELETE FROM chunked")
     segments.drop(connection, segments.segments(connection, Kind.WORDS))
     drop_vectors(connection)
 
 
 def drop_vectors(connection: sqlite3.Connection) -> None:
-    """Forget all vectors, to be rebuilt."""
+    """Drop all vectors; they are rebuilt."""
     connection.execute("DELETE FROM embedded")
     connection.execute("DELETE FROM vector_set")
     _advance_round(connection)

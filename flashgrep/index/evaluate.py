@@ -1,4 +1,4 @@
-"""Which texts may match, by the postings of one segment, wherever its blocks are kept."""
+"""Evaluating a gram expression over the postings of one segment, wherever its blocks are stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,41 +14,44 @@ from flashgrep.index.table import TextIds
 from flashgrep.pattern import ANYTHING, AllOf, AnyOf, Gram, GramExpr
 
 VERIFY_BYTES = 600
-"""Another list is worth decoding when it has at most this many bytes for each candidate left: reading a candidate costs
-about 20 µs, decoding 600 bytes 4 µs, and a list rarely rules out more than a part of them."""
+"""A list is worth decoding if it has at most this many bytes per remaining candidate: reading a candidate takes about
+20 µs, decoding 600 bytes 4 µs, and a list usually rules out only some of the candidates."""
 
 SPREAD = 8
-"""Grams looked up first. Those of neighbours overlap by three bytes, so of a long name a few say nearly as much."""
+"""How many grams of a literal are looked up first. Neighbouring grams overlap by three bytes, so a few of them rule out
+nearly as much as all."""
 
 ENOUGH = 4
-"""So few candidates are not narrowed by a name's other grams (25 µs each); large files are among them more often."""
+"""With at most this many candidates the literal's other grams are not looked up (25 µs each). Not higher, since large
+files, which take long to read, are often among the candidates."""
 
 FEW = 12
-"""So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
+"""Reading at most this many candidates (20 µs each) beats looking up another list (25 µs)."""
 
 SEARCHED = 16
-"""Few documents are searched in a list of so many times as many (100 in 70,000: 4 µs), else the list is marked (80)."""
+"""A list this many times longer than the other one is searched for each of its documents (100 in 70,000: 4 µs);
+otherwise a table of it is made (80 µs)."""
 
 
 class GramLists(Protocol):
-    """The lists of one segment, encoded: document numbers less the segment's first."""
+    """The encoded lists of one segment: document numbers minus the segment's first."""
 
     def find(self, gram: int) -> memoryview:
-        """Return the list of a gram; empty where no document has it."""
+        """Return the list of a gram; empty if no document has it."""
 
     def between(self, first: int, last: int) -> Iterator[memoryview]:
         """Yield the lists of the grams from ``first`` to ``last``."""
 
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
-    """Return the numbers of a segment's texts that satisfy the expression, ascending; None where it excludes none."""
-    # Documents count from the segment's first here, so that a table of all its documents is small.
+    """Return the numbers of a segment's texts that satisfy the expression, ascending; None if it excludes none."""
+    # Documents are counted from the segment's first one here, so that a table of them is small.
     found = _Segment(lists, row.last - row.first + 1).evaluate(expression)
     return None if found is None else found.astype(np.int64) + row.first
 
 
 def join_segments(found: Sequence[TextIds | None]) -> TextIds | None:
-    """Return the texts of several segments, ascending; None where one excludes none."""
+    """Return the texts of several segments, ascending; None if any of them excludes none."""
     known = [text_ids for text_ids in found if text_ids is not None]
     if len(known) < len(found):
         return None
@@ -57,7 +60,7 @@ def join_segments(found: Sequence[TextIds | None]) -> TextIds | None:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """One segment being asked."""
+    """One segment, as the expression is evaluated over it."""
 
     lists: GramLists
     documents: int
@@ -69,7 +72,7 @@ class _Segment:
             lists = []
             for part in expression.parts:
                 found = self.evaluate(part)
-                # One part that excludes nothing makes the others useless.
+                # If one alternative excludes nothing, neither does the whole.
                 if found is None:
                     return None
                 lists.append(found)
@@ -78,15 +81,15 @@ class _Segment:
             first = number(expression.value)
             if len(expression.value) == GRAM:
                 return decode(self.lists.find(first))
-            # Grams are big-endian numbers, so those with a common beginning are neighbours.
+            # Grams are big-endian numbers, so grams with a common prefix are consecutive.
             last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
             return self._union(map(decode, self.lists.between(first, last)))
         return None if expression == ANYTHING else np.empty(0, np.uint32)
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
-        """Intersect, shortest list first, until reading what is left is cheaper than one more."""
+        """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
         grams = [part for part in parts if isinstance(part, Gram) and len(part.value) == GRAM]
-        # Spread over the name from its first gram to its last.
+        # Spread evenly from the first gram of the literal to the last.
         first = (
             {at * (len(grams) - 1) // (SPREAD - 1) for at in range(SPREAD)} if len(grams) > SPREAD else range(SPREAD)
         )
@@ -95,13 +98,13 @@ class _Segment:
             if found is not None and len(found) <= ENOUGH:
                 break
             spans = [self.lists.find(number(one.value)) for at, one in enumerate(grams) if (at in first) == is_first]
-            # One gram that no document has settles it, and no list is decoded.
+            # If no document has one of the grams, nothing matches and no list need be decoded.
             if not all(map(len, spans)):
                 return np.empty(0, np.uint32)
             for span in sorted(spans, key=len):
                 if found is None or len(span) <= len(found) * VERIFY_BYTES:
                     found = self._both(found, decode(span))
-        # What is left costs more: ranges of grams and alternatives read many lists.
+        # The other parts cost more: ranges of grams and alternatives read many lists.
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
                 continue
@@ -112,7 +115,7 @@ class _Segment:
     def _both(
         self, one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None
     ) -> npt.NDArray[np.uint32] | None:
-        """Intersect two ascending lists; None excludes none."""
+        """Intersect two ascending lists; None stands for all documents."""
         if one is None or other is None:
             return other if one is None else one
         both: npt.NDArray[np.uint32]
@@ -123,11 +126,11 @@ class _Segment:
         return both
 
     def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
-        """Return the documents of any list, ascending, by marking them: numpy's unique is a hundred times slower."""
+        """Return the union of lists, ascending, by marking documents: ``numpy.unique`` is a hundred times slower."""
         return np.flatnonzero(self._mark(lists)).astype(np.uint32)
 
     def _mark(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.bool_]:
-        """Return a table of all documents with those of any list marked."""
+        """Return a table of all documents in which those of any list are marked."""
         marked = np.zeros(self.documents, bool)
         for documents in lists:
             marked[documents.astype(np.intp)] = True  # numpy's own conversion takes twice as long

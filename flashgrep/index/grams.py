@@ -1,10 +1,10 @@
-r"""Which 4-byte grams a text has: the contract between the index and the pattern planner.
+r"""Which 4-byte grams a text has: the contract between the index and the gram plan of a pattern.
 
-A document's grams are taken from its bytes with ASCII A-Z folded to a-z, line by line, each line with its ``\n``
-appended (the last line too): every 4-byte window, so that ``\n`` occurs only as the last byte of a gram. Windows made
-of nothing but space, tab, ``\r`` and ``\n`` are left out. A document with U+017F or U+212A, which fold to s and k, has
-the gram ``\n\n\n\n`` alongside them. A gram is kept as its big-endian number, so that all grams
-with a common prefix are neighbours.
+ASCII A-Z is folded to a-z. The grams of a document are the 4-byte windows of each of its lines, including the ``\n`` at
+its end, which is added to the last line if missing. So ``\n`` occurs only as the last byte of a gram. Windows that
+consist only of space, tab, ``\r`` and ``\n`` are left out. A document with U+017F or U+212A, which fold to s and k,
+also has the gram ``\n\n\n\n``. A gram is stored as its big-endian number, so that grams with a common prefix are
+consecutive.
 """
 
 from itertools import product
@@ -18,7 +18,7 @@ GRAM = 4
 """Bytes in a gram; part of the index format."""
 
 SLICE = 1 << 16
-"""Bytes looked at in one go: their numbers, 256 KiB, are sorted in a processor's cache."""
+"""Bytes processed at once: their gram numbers, 256 KiB, are sorted within the processor's cache."""
 
 FOLDS = b"\n\n\n\n"
 _FOLDING = ("\u017f".encode(), "\u212a".encode())
@@ -28,7 +28,7 @@ _BLANKS = b"\t\r "
 _BLANK_GRAMS = np.array(
     sorted(int.from_bytes(bytes(gram), "big") for gram in product(*(_BLANKS,) * 3, _BLANKS + b"\n")), np.uint32
 )
-"""Windows of blanks, ascending, except for those that span lines."""
+"""Windows of blanks within one line, ascending."""
 _LINE_ENDS = np.uint32(0x0A0A0A00)
 _LAST = np.uint32(0xFF)
 _ONES, _HIGHS = np.uint32(0x01010101), np.uint32(0x80808080)
@@ -38,8 +38,8 @@ def grams_of(text: bytes) -> Grams:
     """Return the distinct grams of ``text``, ascending."""
     parts: list[Grams] = []
     for at in range(0, max(1, len(text)), SLICE):
-        # A slice overlaps the next one by what a window needs; one that holds the end of the text, as the last two may,
-        # gets the line end that this may lack.
+        # Slices overlap by GRAM - 1 bytes, so that every window is in one. If the text lacks its last line end, the
+        # slices that reach its end get one; because of the overlap there may be two of them.
         folded = text[at : at + SLICE + GRAM - 1].translate(_FOLD)
         if at + len(folded) == len(text) and not folded.endswith(b"\n"):
             folded += b"\n"
@@ -53,22 +53,22 @@ def grams_of(text: bytes) -> Grams:
 
 
 def number(gram: bytes) -> int:
-    """Return a gram's number; a shorter prefix gives the first number with that prefix."""
+    """Return a gram's number; for a shorter prefix, the first number with that prefix."""
     return int.from_bytes(gram.ljust(GRAM, b"\0"), "big")
 
 
 def _distinct(found: Grams) -> Grams:
-    """Return the distinct numbers, ascending; sorts the array it is given."""
+    """Return the distinct numbers, ascending; sorts its argument in place."""
     found.sort()
-    # By their places: numpy takes by a mask at three times the time, since processors cannot foresee it.
+    # By index: selecting by a mask takes three times as long, since its branches are mispredicted.
     again = (found[1:] != found[:-1]).nonzero()[0]
     again += 1
     return np.concatenate((found[:1], found.take(again)))
 
 
 def _drop_blanks(found: Grams) -> Grams:
-    """Return grams without those of blanks and of what spans lines."""
-    # A byte is zero where its highest bit is set by subtracting one and was not set before (Mycroft, 1987).
+    """Return grams without those that consist of blanks or span lines."""
+    # Finds zero bytes: subtracting one sets the highest bit, which was not set before (Mycroft, 1987).
     others = found ^ _LINE_ENDS | _LAST
     kept = (others - _ONES) & ~others & _HIGHS == 0
     if len(found):

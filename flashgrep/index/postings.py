@@ -1,16 +1,16 @@
-"""Segments of the gram index: which documents hold which gram, as blocks of bytes with a checksum.
+"""The encoding of postings: which documents have which gram, as blocks of bytes with a checksum.
 
 A segment covers consecutive document numbers. Its grams are in ascending order, cut into blocks; a block is
 
-    crc32 of all that follows, with the block's number as start value     4 bytes
+    crc32 of all that follows, with the segment's number as start value   4 bytes
     number of grams n, first gram covered, last gram covered              3 x 4 bytes
     the grams                                                             n x 4 bytes
-    where each gram's list ends in the payload                            n x 4 bytes
-    payload: document numbers less the segment's first, as differences in LEB128 (7 bits a byte, low first)
+    the end of each gram's list in the payload                            n x 4 bytes
+    payload: document numbers minus the segment's first, as differences in LEB128 (7 bits a byte, low bits first)
 
-Every gram from the first to the last covered is either listed or in no document of the segment, so a block proves
-absence too; a block that does not cover the gram asked for is damage. numpy does all the work: about 30 million
-(gram, document) pairs a second to encode, on one core.
+A gram between the first and the last one covered that is not listed is in no document of the segment, so a block proves
+absence too. A lookup that gets a block which does not cover its gram has found damage. numpy does the work: it encodes
+about 30 million (gram, document) pairs a second on one core.
 """
 
 import struct
@@ -28,21 +28,21 @@ from flashgrep.index.grams import Grams
 Numbers = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
 Pairs = npt.NDArray[np.uint64]
-"""A gram in the upper half, a document number less the segment's first in the lower; ascending."""
+"""Ascending; the upper half is a gram, the lower half a document number minus the segment's first."""
 
 FORMAT = 2
-"""Of blocks, of which grams a text has, and of what merging makes of them: raised with any of these, since the store of
-a team, unlike an index, outlives an upgrade. In 1, merged lists may lack documents."""
+"""The format of blocks, of the grams of a text and of merged blocks. It is raised when any of these changes, since a
+team's store, unlike an index, outlives an upgrade. In format 1, merged lists may lack documents."""
 
 BLOCK = 3800
-"""Bytes of payload and tables a block aims at: two fit a page of 8 KiB, and reading one costs about 5 µs."""
+"""The target size of a block's tables and payload, in bytes: two blocks fit a page of 8 KiB; reading one takes 5 µs."""
 
 SLICE_PAIRS = 1 << 18
 """Pairs encoded at once: numpy needs about 80 bytes for each."""
 
 LAST_KEY = 0xFFFFFFFF
 MORE = 0x80
-"""The bit that says that a LEB128 number continues in the next byte."""
+"""The bit of a LEB128 byte that says that the number continues in the next byte."""
 _HEADER = 16
 _COVERED = struct.Struct("<III")
 
@@ -56,7 +56,7 @@ class Block:
 
 
 def pairs_of(documents: list[Grams]) -> Pairs:
-    """Return the (gram, position in the list) pairs of documents, ascending; takes their room and twice as much."""
+    """Return the (gram, index into the list) pairs of documents, ascending; takes twice the memory of their grams."""
     pairs = np.empty(sum(map(len, documents)), np.uint64)
     end = 0
     for at, grams in enumerate(documents):
@@ -73,7 +73,7 @@ def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY))
     start, low = 0, covered[0]
     while len(pairs) - start > SLICE_PAIRS:
         gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
-        # Cut where a gram begins: no list lies in two slices, so their blocks follow one another as they are.
+        # Cut where a gram begins: no list spans two slices, so the blocks of the slices can simply be concatenated.
         stop = int(np.searchsorted(pairs, np.uint64(gram << 32)))
         if stop <= start:  # one gram fills the slice: its list stays whole
             stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_KEY), "right"))
@@ -89,7 +89,7 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
     starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.int64)
-    # Differences from one document to the next, but each list begins with the number itself.
+    # Store the differences between documents; each list begins with the number itself.
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
@@ -99,8 +99,8 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
 
 
 def _encode_leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the values as LEB128, and where each one ends."""
-    # Nine of ten have one byte, so the others are worked on by their places: all second bytes at once, then all third.
+    """Return the values as LEB128, and the end of each one."""
+    # Nine of ten take one byte, so only the others are processed by index: all their second bytes, then all third.
     wide = np.flatnonzero(values >= MORE)
     rest = values.take(wide)
     left = np.ones(len(wide), np.int64)
@@ -130,7 +130,7 @@ def _cut_blocks(
     covered: tuple[int, int],
 ) -> Iterator[Block]:
     """Cut the lists into blocks of about BLOCK bytes, never inside a list."""
-    # What a block would have up to each list: payload, and two table entries of four bytes a list.
+    # The size of a block up to each list: its payload, and two table entries of four bytes per list.
     weights = ends + 8 * np.arange(1, len(ends) + 1)
     written, lists = memoryview(grams.astype("<u4").tobytes()), payload.data
     first, at = covered[0], 0
@@ -138,7 +138,7 @@ def _cut_blocks(
         base = int(ends[at - 1]) if at else 0
         used = int(weights[at - 1]) if at else 0
         stop = max(at + 1, int(weights.searchsorted(used + BLOCK, "right"))) if at < len(grams) else at
-        # Up to the next gram that is listed: this block says of all between that no document has them.
+        # The block covers everything up to the next listed gram, so it proves that no document has the grams between.
         last = int(grams[stop]) - 1 if stop < len(grams) else covered[1]
         body = b"".join(
             (
@@ -155,13 +155,13 @@ def _cut_blocks(
 
 
 def _checksum(body: bytes | memoryview, segment: int) -> int:
-    # With the segment's number, so that a sound block of another segment does not pass for one of this.
+    # Includes the segment's number, so that a sound block of another segment is not accepted.
     return zlib.crc32(body, segment & 0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBlock:
-    """A block that passed its checks, ready for lookups."""
+    """A block whose checksum was verified, ready for lookups."""
 
     first: int
     last: int
@@ -170,7 +170,7 @@ class OpenBlock:
     payload: memoryview
 
     def span(self, gram: int) -> tuple[int, int]:
-        """Return where the gram's list is in the payload; an empty span where no document has it."""
+        """Return the span of the gram's list in the payload; an empty one if no document has the gram."""
         at = bisect_left(self.grams, gram)
         if at == len(self.grams) or self.grams[at] != gram:
             return 0, 0
@@ -178,10 +178,10 @@ class OpenBlock:
 
 
 def open_block(data: bytes, segment: int) -> OpenBlock:
-    """Check a block's bytes and return it opened.
+    """Verify a block's bytes and return it, ready for lookups.
 
     Raises:
-        Damaged: the bytes are not those that were written.
+        Damaged: the bytes are not as written.
 
     """
     view = memoryview(data)
@@ -193,19 +193,19 @@ def open_block(data: bytes, segment: int) -> OpenBlock:
 
 
 def count(data: memoryview | bytes) -> int:
-    """Return how many documents one list has."""
+    """Return the number of documents in a list."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) < MORE))
 
 
 def decode(data: memoryview | bytes) -> Numbers:
-    """Return one list's document numbers, ascending, less the segment's first."""
+    """Return the document numbers of a list, ascending, minus the segment's first."""
     raw = np.frombuffer(data, np.uint8)
     found: Numbers = _decode_leb128(raw).cumsum(dtype=np.uint32)
     return found
 
 
 def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
-    """Return LEB128 numbers; nearly all have one byte, so the work goes by those that have more."""
+    """Return LEB128 numbers. Nearly all take one byte, so only the longer ones are processed by index."""
     more = raw >= MORE
     at = more.nonzero()[0]
     if not len(at):
@@ -224,15 +224,15 @@ def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
 
 
 def decode_lists(data: memoryview | bytes, ends: Counts) -> tuple[npt.NDArray[np.uint64], Counts]:
-    """Return the numbers of lists that follow one another, and how many each has; ``ends``: where each ends."""
+    """Return the numbers of concatenated lists, and how many each list has; ``ends``: the end of each, in bytes."""
     raw = np.frombuffer(data, np.uint8)
     values = _decode_leb128(raw)
-    # Ends are told in bytes; counting last bytes of numbers up to there tells them in numbers.
+    # Convert the ends from bytes to numbers by counting the last bytes of numbers up to each end.
     stops = ends if len(values) == len(raw) else np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
     counts: Counts = stops - starts
     sums = np.cumsum(values, dtype=np.uint64)
-    # One running sum over all lists, less what it was where each list begins.
+    # One running sum over all lists, minus its value at the start of each list.
     before = np.where(starts > 0, sums[starts - 1], 0)
     return sums - np.repeat(before, counts), counts
 
@@ -254,14 +254,14 @@ def join(
     covered: tuple[int, int],
     numbers: npt.NDArray[np.int64] | None = None,
 ) -> Iterator[Block]:
-    """Yield the blocks of a segment made of others'; ``offsets``: what the numbers of each block's documents grow by.
+    """Yield the blocks of a segment merged from others; ``offsets``: what to add to each block's document numbers.
 
-    ``numbers``: what each document is called then, in the same order, or -1 to leave it out; None: all stay.
+    ``numbers``: the new number of each document, in the same order, or -1 to drop it; None: all stay.
     """
     if numbers is None:
         yield from splice(blocks, offsets, segment, covered)
         return
-    # A document left out changes the difference after it, so the lists are decoded and encoded again.
+    # Dropping a document changes the difference after it, so the lists are decoded and encoded again.
     decoded = [decode_pairs(block) + np.uint64(offset) for block, offset in zip(blocks, offsets, strict=True)]
     pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
     keys, documents = pairs >> np.uint64(32), numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]
@@ -274,32 +274,32 @@ def join(
 def splice(
     blocks: Sequence[OpenBlock], offsets: Sequence[int], segment: int, covered: tuple[int, int]
 ) -> Iterator[Block]:
-    """Yield the blocks of a segment made of others': the lists of a key are put end to end, undecoded.
+    """Yield the blocks of a segment merged from others, concatenating the lists of each key without decoding them.
 
-    ``offsets``: what the numbers of each block's documents grow by; a key's lists come in the order of documents.
-    Only a list's first number depends on what is before it, so all other bytes are copied: a quarter of the time that
-    decoding, sorting and encoding take.
+    ``offsets``: what to add to each block's document numbers; a key's lists come in the order of documents. Only the
+    first number of a list depends on the list before it; all other bytes are copied. This takes a quarter of the time
+    of decoding, sorting and encoding.
     """
     grams = np.concatenate([np.frombuffer(block.grams, "<u4") for block in blocks])
     payload = np.concatenate([np.frombuffer(block.payload, np.uint8) for block in blocks])
     bases = np.cumsum([0, *(len(block.payload) for block in blocks)])
     counts = [len(block.grams) for block in blocks]
     ends = np.concatenate([np.frombuffer(block.ends, "<u4") for block in blocks]) + np.repeat(bases[:-1], counts)
-    # Lists fill the payload, so each begins where the one before ends.
+    # Lists fill the payload, so each one begins where the previous one ends.
     starts = np.concatenate((bases[:1], ends))[: len(ends)]
     values, at = (payload & (MORE - 1)).astype(np.uint32), np.flatnonzero(payload >= MORE) + 1
     firsts, widths = values[starts].astype(np.int64), np.ones(len(starts), np.int64)
-    while len(at):  # once for each further byte of the longest number, so the third one is shifted twice
+    while len(at):  # once per further byte of the longest number, so a third byte is shifted twice
         values[at] <<= np.uint32(7)
         longer = np.flatnonzero(payload[starts + widths - 1] >= MORE)
         firsts[longer] += values[starts[longer] + widths[longer]]
         widths[longer] += 1
         at = at[payload[at] >= MORE] + 1
     added = np.repeat(np.array(offsets, np.int64), counts)
-    # All differences of a list together are its last document: the first one of the next list is counted from there.
+    # The differences of a list add up to its last document, from which the next list's first one is counted.
     lasts = np.add.reduceat(values, starts).astype(np.int64) + added if len(starts) else firsts
 
-    # By gram, then by place, which is the order of documents, in one sort of plain numbers.
+    # Sort by gram, then by index, which is the order of documents, as one sort of plain numbers.
     order = grams.astype(np.uint64) << np.uint64(32) | np.arange(len(grams), dtype=np.uint64)
     order = order[(grams >= covered[0]) & (grams <= covered[1])]
     order.sort()
@@ -308,10 +308,10 @@ def splice(
     heads = np.concatenate(([True], grams[1:] != grams[:-1]))[: len(lists)]
     gaps = firsts[lists] + added[lists]
     gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
-    # Only these are encoded again, and may be of another width than before.
+    # Only these numbers are encoded again; their widths may have changed.
     first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
 
-    # Each list is two pieces now: its first number, and its other bytes as they stand.
+    # Each list now consists of two pieces: its new first number, and its other bytes, unchanged.
     pieces = np.empty((len(lists), 2, 2), np.int64)
     pieces[:, 0, 1] = np.diff(first_ends, prepend=0)
     pieces[:, 0, 0] = len(payload) + first_ends - pieces[:, 0, 1]
@@ -321,7 +321,7 @@ def splice(
     stops = np.cumsum(lengths)
     places = np.repeat(begins - (stops - lengths), lengths)
     places += np.arange(len(places))
-    # Of each gram the last of the lists joined: where that ends, the gram's list ends.
+    # A gram's list ends where the last of its concatenated lists ends.
     tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
     yield from _cut_blocks(
         grams[heads], stops[1::2][tails], np.concatenate((payload, first_bytes))[places], segment, covered

@@ -1,4 +1,4 @@
-"""A project's part of a store as the daemon holds it: opened for reading, found replaced by others, forgotten."""
+"""The daemon's access to a project's part of a store: opening it for reading, noticing a replacement, dropping it."""
 
 import contextlib
 import sqlite3
@@ -17,7 +17,7 @@ from flashgrep.own_folders import check_store, identify
 
 
 class Loaded(NamedTuple):
-    """What an index had when it was opened."""
+    """The state of an index when it was opened."""
 
     table: FileTable
     generation: int
@@ -31,25 +31,25 @@ class ProjectIndex:
     """One project's part of a store, which need not exist; ``reader`` is None until it is open."""
 
     def __init__(self, file: Path, root: bytes, versions: Mapping[str, str]) -> None:
-        """``file``: the store's database. ``versions``: of the code that makes the rows of each late stage."""
+        """``file``: the store's database; ``versions``: of the code that makes each late stage's rows."""
         self.file = file
         self._root = root
         self.reader: Reader | None = None
         self._versions = versions
 
     def load(self, embedding: str) -> Loaded:
-        """Open the index of an earlier run, without rows that other code made; no other indexer may be running.
+        """Open an existing index and drop outdated rows; no other indexer may be running.
 
         Raises:
-            Damaged: it is not what was written.
+            Damaged: it is not as written.
             FileNotFoundError: there is none.
-            OSError, sqlite3.Error: it cannot be opened just now.
+            OSError, sqlite3.Error: it cannot be opened at the moment.
 
         """
         check_store(self.file.parent)
-        # Rows of other code must not answer, not even until they are rebuilt.
+        # Rows made by another version of the code must never be used, not even until they are rebuilt.
         try:
-            # Opened for reading first: rows are current nearly always, and a writer would wait for others.
+            # Check with a reader first: rows are nearly always current, and a writer might have to wait for a lock.
             with contextlib.closing(schema.connect(self.file)) as connection:
                 current = are_current(connection, self._versions)
             if not current:
@@ -71,27 +71,27 @@ class ProjectIndex:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be read."""
+        """Whether the index is open for reading."""
         return self.reader is not None
 
     def open(self) -> None:
-        """Open it for reading, unless it is open."""
+        """Open the index for reading, unless it is open."""
         if self.reader is None:
             self.reader = Reader(self.file, self._root)
 
     def close(self) -> None:
-        """Stop reading it."""
+        """Close the index."""
         if self.reader is not None:
             self.reader.close()
             self.reader = None
 
     def is_replaced(self) -> bool:
-        """Return whether another file stands where the open one was: what is stored there means something else."""
+        """Return whether the open database was replaced by another file, in which numbers mean something else."""
         return self.reader is not None and self.reader.is_replaced()
 
 
 def set_aside(file: Path) -> None:
-    """Move a store's database away, for study; its vectors go. Nobody may have it open."""
+    """Move a store's database away for study, and delete its vectors. Nothing may have the store open."""
     with contextlib.suppress(OSError):
         schema.set_aside(file)
         for vectors in vector_files(file.parent):
@@ -99,7 +99,7 @@ def set_aside(file: Path) -> None:
 
 
 def list_files(file: Path) -> dict[bytes, int]:
-    """Return how many files each project of a store has, by root; none where it cannot be read."""
+    """Return how many files each project of a store has, by root; empty if the store cannot be read."""
     query = "SELECT root, (SELECT count(*) FROM path WHERE project = project.id) FROM project ORDER BY root"
     try:
         with contextlib.closing(schema.connect(file)) as connection:
@@ -109,7 +109,7 @@ def list_files(file: Path) -> dict[bytes, int]:
 
 
 def measure_revisions(file: Path) -> tuple[int, int]:
-    """Return how many texts a store has for revisions alone, and their bytes; none where it cannot be read."""
+    """Return how many texts a store keeps only for revisions, and their bytes; zeros if it cannot be read."""
     try:
         with contextlib.closing(schema.connect(file)) as connection:
             return kept.count(connection)
@@ -118,18 +118,18 @@ def measure_revisions(file: Path) -> tuple[int, int]:
 
 
 def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
-    """Drop projects from a store that no project is open in; False: nothing is left there that is worth keeping.
+    """Drop projects from a store that is not open; return False if nothing is left that is worth keeping.
 
-    A store that cannot be written just now (locked, a full disk) stays as it is.
+    A store that cannot be written at the moment (locked, disk full) is left as it is.
     """
     try:
         with contextlib.closing(Writer(file)) as writer:
             known = {*writer.list_roots()}
             others = known.difference(roots)
-            # If no other project is left, the whole store goes, and nothing need be dropped from it.
+            # If no other project is left, the caller deletes the whole store, so nothing need be dropped from it.
             if others:
                 writer.drop_projects(known.intersection(roots))
-            # Folders that are gone keep no store alive.
+            # Projects whose folders no longer exist do not keep a store alive.
             return any(map(identify, others))
     except Damaged:
         return False

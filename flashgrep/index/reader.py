@@ -1,7 +1,7 @@
-"""Reading the index: what every store can be asked (``TextIndex``), and ours, which never waits for the writer.
+"""Reading an index: the interface of every store (``TextIndex``), and our reader, which never waits for the writer.
 
-Nothing that an index says is believed in an answer. ``candidates`` may name texts that do not match, never leave one
-out that does; each proposed text is read and matched by ``search``, so all stores give the same hits.
+An answer never relies on an index alone. ``candidates`` may include texts that do not match, but never leaves out one
+that does; ``search`` reads and matches each candidate, so all stores give the same hits.
 """
 
 import contextlib
@@ -31,53 +31,54 @@ from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
 
 class TextIndex(Protocol):
-    """The texts of a project by number, as one state of an index knows them; safe from any thread."""
+    """The texts of a project by number, in one state of an index; thread-safe."""
 
     @property
     def identity(self) -> object:
-        """What tells this index from another one, whose numbers mean something else."""
+        """Distinguishes this index from others, whose numbers mean something else."""
 
     def candidates(self, expression: GramExpr) -> TextIds | None:
         """Return the numbers of the texts that may match, ascending; None: no text is excluded."""
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
-        """Return those of some texts, ascending, that may have each identifier of ``text``, whole, ASCII case aside."""
+        """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
-        """Return the texts that define a name or one that begins with it, ASCII case aside, ascending."""
+        """Return the texts that define a name, or one with this prefix, ignoring ASCII case, ascending."""
 
     def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
-        """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
+        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
+        """Return the symbol rows of texts, for ``symbols.read_row``; texts without a row are left out."""
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
 
     def find_cut(self) -> Collection[bytes]:
-        """Return the project's files whose text may end before they do, at a NUL byte."""
+        """Return the project's files whose text may end at a NUL byte, before the file does."""
 
 
 Identity = tuple[tuple[int, int] | None, ...]
-"""Device and inode of a database, and of its log."""
+"""Device and inode of a database and of its write-ahead log."""
 
 REMEMBERED = 128
-"""Expressions whose candidates are kept, at most 1 MB in all."""
+"""How many expressions have their candidates cached, in at most 1 MB."""
 
 MOST_REMEMBERED = 1000
+"""Longer lists of candidates are not cached."""
 
 FEW_TEXTS = 8
-"""So few candidates are read in the time that telling which of them have a word takes."""
+"""So few candidates are read as quickly as the index can tell which of them have a word."""
 
 MOST_SECONDS = 30.0
-"""Processor time of one lookup; the longest, of all files of a large tree, takes about two."""
+"""Limit of processor time for one lookup; the longest one, of all files of a large tree, takes about two seconds."""
 LOOK_INSTRUCTIONS = 1_000_000
-"""SQLite's instructions between looks at the clock: some 10 ms."""
+"""SQLite checks that limit after this many instructions: about every 10 ms."""
 
 
 class IndexSize(NamedTuple):
-    """What a store holds of one project; segments, sizes and the generation are those of the whole store."""
+    """What a store holds for one project; segments, sizes and the generation are of the whole store."""
 
     files: int
     texts: int
@@ -88,15 +89,15 @@ class IndexSize(NamedTuple):
     file_bytes: int
     chunks: int
     vector_bytes: int
-    """Size of the vectors, which lie in a file of their own."""
+    """Size of the vectors, which are in separate files."""
     projects: int
     """How many projects share the store."""
     shared_texts: int
     shared_bytes: int
-    """Texts of the project that others have, too, and their size."""
+    """Texts of the project that other projects have too, and their size."""
     revision_texts: int
     revision_bytes: int
-    """Texts that are there for revisions alone, and their size."""
+    """Texts kept only for revisions, and their size."""
 
 
 NOTHING_STORED = IndexSize(*[0] * len(IndexSize._fields))
@@ -106,37 +107,37 @@ class Reader:
     """A pool of read-only connections to a store, for one of its projects; every lookup is safe from any thread."""
 
     def __init__(self, file: Path, root: bytes, *, seconds: float = MOST_SECONDS) -> None:
-        """``root``: the project's. ``seconds``: processor time a lookup may take; none of a sound index is so long."""
+        """``root``: of the project. ``seconds``: processor time a lookup may take; a sound index never needs it."""
         self.file = file
         self.root = root
         self._seconds = seconds
-        # A deque's ends are safe from any thread: lookups borrow connections without a lock.
+        # Both ends of a deque are thread-safe, so lookups borrow connections without a lock.
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
-        # By expression, with the generation it was answered at; an answer of an older one is never used.
+        # Candidates by expression, with their generation; those of an older generation are never used.
         self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
         self._cut: tuple[int, list[bytes]] = -1, []
         self._is_sound = False
-        """Whether it was looked at for damage, and there is none."""
+        """Whether the database was checked for damage and found sound."""
         connection = schema.connect(file)
-        # After connecting: that may make the log, whose inode counts, too.
+        # After connecting, which may create the log: its inode is part of the identity.
         self.identity = identity_of(file)
         self._put_back(connection)
 
     def is_replaced(self) -> bool:
-        """Return whether the file, or its log, is not the one that is open here: its numbers mean something else."""
+        """Return whether the database or its log was replaced since it was opened: the numbers in it differ then."""
         return identity_of(self.file) != self.identity
 
     def close(self) -> None:
-        """Close the idle connections, and the busy ones as they come back."""
+        """Close the idle connections now, and busy ones when they are returned."""
         self._closed = True
         while self._idle:
             self._idle.pop().close()
 
     def shrink(self) -> None:
-        """Close the idle connections but one: as many as lookups ever ran at once are open, with 4 MB each."""
-        while len(self._idle) > 1:  # the log stays the one that ``identity`` tells as long as one connection is open
-            with contextlib.suppress(IndexError):  # lookups in threads take them meanwhile
+        """Close all idle connections but one. The pool grows to the most lookups ever run at once, at 4 MB each."""
+        while len(self._idle) > 1:  # one stays open, so that SQLite keeps the log that ``identity`` names
+            with contextlib.suppress(IndexError):  # lookups in other threads may take them meanwhile
                 self._idle.popleft().close()
         with contextlib.suppress(IndexError):
             last = self._idle.pop()
@@ -154,18 +155,18 @@ class Reader:
         """Lend a connection inside one read transaction.
 
         Raises:
-            Damaged: what was read is not what was written.
-            Unreadable: it is, but made no sense.
+            Damaged: what was read is not as written.
+            Unreadable: the database is sound, but what was read made no sense.
 
         """
         try:
             connection = self._idle.pop()
         except IndexError:
-            # A new connection would read another database than those of the pool, whose numbers mean something else.
+            # A new connection would open the new database, in which the numbers mean something else.
             if self.is_replaced():
                 raise Damaged("the database was deleted or replaced") from None
             connection = schema.connect(self.file)
-        # Processor time, not the clock: a loaded machine must not make a sound index look damaged.
+        # Processor time, not elapsed time: a loaded machine must not make a sound index look damaged.
         until = time.thread_time() + self._seconds
         connection.set_progress_handler(lambda: time.thread_time() > until, LOOK_INSTRUCTIONS)
         try:
@@ -187,7 +188,7 @@ class Reader:
         """Yield the project's files, by path.
 
         Raises:
-            Damaged: a row has not its checksum or, after the last one, a text lies in no segment.
+            Damaged: a row does not match its checksum or, after the last row, a text is in no segment.
 
         """
         with self.transaction() as connection:
@@ -198,7 +199,7 @@ class Reader:
                 [project],
             ):
                 if schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5]) != row[7]:
-                    raise Damaged("a path's row")
+                    raise Damaged("row of a path: checksum")
                 if not row[2]:
                     text_ids.append(row[1])
                 yield FileRow(*row[:7])
@@ -211,15 +212,15 @@ class Reader:
         if expression == NOTHING:
             return np.empty(0, np.int64)
         with self.transaction() as connection:
-            # In the same transaction as the postings: the indexer may commit between two.
+            # Read in the same transaction as the postings, since the indexer may commit between two transactions.
             generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             known = self._known.get(expression)
             if known is not None and known[0] == generation:
                 return known[1]
-            # Segments cover distinct texts, so each is asked alone and the answers are put together.
+            # Segments cover distinct texts, so each is evaluated separately and the results are concatenated.
             rows = segments(connection, Kind.GRAMS)
             found = join_segments([evaluate(expression, row, _Lists(connection, row.id)) for row in rows])
-        # Remembered until the index changes: agents page, and ask again after looking elsewhere.
+        # Cached until the index changes: agents ask for further pages, and repeat queries.
         if found is None or len(found) <= MOST_REMEMBERED:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
@@ -227,26 +228,26 @@ class Reader:
         return found
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
-        """Return those of some texts, ascending, that may have each identifier of ``text``, whole, ASCII case aside."""
+        """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
         names = names_of(text)
         if not names or not len(text_ids):
             return text_ids
         with self.transaction() as connection:
-            text_ids = apply_filters(connection, text_ids, names)  # reading one of these may take 40 ms
+            text_ids = apply_filters(connection, text_ids, names)  # reading a text that has a filter may take 40 ms
             return text_ids if len(text_ids) < FEW_TEXTS else drop_wordless(connection, text_ids, names)
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
-        """Return the texts, of any project, that define a name or one that begins with it, ASCII case aside."""
+        """Return the texts, of any project, that define a name, or one with this prefix, ignoring ASCII case."""
         with self.transaction() as connection:
             return symbols.defining(connection, name, prefix=prefix)
 
     def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
-        """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
+        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
         with self.transaction() as connection:
             return symbols.defined_names(connection, among, start, limit)
 
     def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
+        """Return the symbol rows of texts, for ``symbols.read_row``; texts without a row are left out."""
         with self.transaction() as connection:
             return symbols.packed_of(connection, text_ids)
 
@@ -256,13 +257,16 @@ class Reader:
             return chunks.chunks_of_texts(connection, text_ids)
 
     def find_cut(self) -> list[bytes]:
-        """Return the project's files whose text may end before they do, at a NUL byte: its size tells, or UTF-16."""
+        """Return the project's files whose text may end at a NUL byte, before the file does.
+
+        Those are files whose size differs from their text's, and decoded ones (UTF-16), where sizes say nothing.
+        """
         with self.transaction() as connection:
             generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             if self._cut[0] != generation:
                 rows = connection.execute(
                     "SELECT path FROM path JOIN text ON text.id = text_id "
-                    # Only the very bytes of a file have git's name (``blob``); a text decoded from UTF-16 has none.
+                    # A text has git's object id (``blob``) only if it has the file's bytes; decoded UTF-16 does not.
                     "WHERE project = ? AND (path.size != text.size OR blob IS NULL)",
                     [schema.find_project(connection, self.root)],
                 )
@@ -270,22 +274,21 @@ class Reader:
             return self._cut[1]
 
     def seal(self) -> tuple[int, ...]:
-        """Return what changes whenever texts are added, kept or dropped: the generation, and the list of segments."""
+        """Return a value that changes whenever texts are added, kept or dropped."""
         with self.transaction() as connection:
-            # A merge may drop texts and leaves the generation as it is; the checksum of the list of segments it
-            # changes.
+            # A merge may drop texts without changing the generation, but it changes the checksum of the segment list.
             rows = connection.execute("SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key")
             return tuple(int(row[0]) for row in rows)
 
     def known_texts(self) -> KnownTexts:
-        """Return what is known of contents by git's names of them; every text is verified to lie in a segment."""
+        """Return what is known of contents by their git object ids; verifies that every text is in a segment."""
         with self.transaction() as connection:
             known = read_known(connection)
             _check_coverage(connection, known.text_ids.values())
             return known
 
     def done(self, embedding: str) -> set[LateStage]:
-        """Return which late stages have reached every text of the project, vectors with these settings."""
+        """Return the late stages that have reached every text of the project; vectors with these settings."""
         with self.transaction() as connection:
             project = schema.find_project(connection, self.root)
             left: dict[LateStage, int] = {
@@ -295,14 +298,14 @@ class Reader:
             }
         found = set()
         for stage, texts in left.items():
-            # Each stage is built on the one before, so a later one that seems complete says nothing.
+            # Each stage is built on the previous one, so a complete stage after an incomplete one does not count.
             if texts:
                 break
             found.add(stage)
         return found
 
     def size(self) -> IndexSize:
-        """Return what the index holds now."""
+        """Return what the index currently holds."""
         with self.transaction() as connection:
             one = connection.execute
             project = schema.find_project(connection, self.root)
@@ -336,12 +339,12 @@ class Reader:
 
 
 def identity_of(file: Path) -> Identity:
-    """Return which files the database and its log are; the log is one and the same for as long as anybody reads."""
+    """Return the identity of the database and its log; SQLite keeps the log while a connection is open."""
     return _device_and_inode(file, least=1), _device_and_inode(file.with_name(f"{file.name}-wal"), least=0)
 
 
 def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
-    """Return what tells a file from others; None where none is of this many bytes."""
+    """Return the device and inode of a file; None if it is missing or smaller than ``least`` bytes."""
     try:
         found = file.stat()
     except OSError:
@@ -350,19 +353,19 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
 
 
 def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
-    """Raise Damaged where a text lies in no segment: it would never be a candidate."""
+    """Raise Damaged if a text is in no segment: it would never be a candidate."""
     numbers = np.unique(np.fromiter(text_ids, np.int64))
     covered = np.zeros(len(numbers), bool)
     for segment in segments(connection, Kind.GRAMS):
         low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
         covered[low:high] = True
     if not covered.all():
-        raise Damaged("a text without postings")
+        raise Damaged("text without postings")
 
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The lists of a segment's grams."""
+    """The posting lists of a segment."""
 
     connection: sqlite3.Connection
     segment: int

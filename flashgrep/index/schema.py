@@ -1,4 +1,4 @@
-"""Tables of the index database, their history, and how a database that cannot be trusted is set aside."""
+"""The tables of the index database, opening it, telling damage from our own mistakes, and setting it aside."""
 
 import contextlib
 import errno
@@ -13,24 +13,24 @@ from typing import Final, Literal, NamedTuple
 from flashgrep.damage import Damaged
 
 FORMAT = 9
-"""Changed where the same tables mean something else; other tables are told by themselves."""
+"""Raised when the same tables get another meaning; a change of the tables themselves is detected without it."""
 
-APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
+APPLICATION_ID = 0x666C6772  # "flgr": tells our database from a foreign one with the same file name
 
 PAGE_SIZE = 8192
-"""Two blocks of postings to a page."""
+"""Two blocks of postings fit a page."""
 
 BUSY_MS = 10_000
-"""The writer waits this long for a lock."""
+"""How long the writer waits for a lock."""
 
 LOG_BYTES = 8 << 20
-"""What stays of the write-ahead log after a long transaction: as much as short ones take between two checkpoints."""
+"""The write-ahead log is cut to this size after a long transaction: what short ones need between two checkpoints."""
 
 READER_BUSY_MS = 500
-"""Readers of a WAL database wait for nobody but who has it to himself; rather than for him they scan."""
+"""WAL readers block only on an exclusive lock. If it is held for longer, the caller scans instead of waiting."""
 
 LONGEST_VALUE = 64 << 20
-"""Bytes a reader takes in one value: packed symbols of the largest text are some megabytes."""
+"""The largest value a reader accepts, in bytes: the packed symbols of the largest text take a few megabytes."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -79,11 +79,11 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# text: one row for each distinct text of any project and each class of names that its files have, which says in which
-# language it is; hash: of both; blob: git's name (SHA-1) of a file with it, where it can be told.
-# project: a root; the settings of the embedder that made all its vectors last, and the set of these ("" and 0: none).
-# path: one row a file of a project; text_id 0 and a reason in skip: declined.
-# kept: a content of a revision that was asked about, see ``kept``; text_id 0 and a reason in skip: declined.
+# text: one row per distinct text and name class of its files, which determines the language; hash covers both; blob:
+# git's object id (SHA-1) of a file with this text, if known.
+# project: a root; the settings of the embedder that last made all its vectors, and their set ("" and 0: none).
+# path: one row per file of a project; text_id 0 and a reason in skip: declined.
+# kept: one row per content of a searched revision, see ``kept``; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
 
 SYMBOL_TABLES = """
@@ -93,7 +93,7 @@ CREATE VIRTUAL TABLE symbol_name USING fts5(
 );
 CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'instance');
 """
-# symbol_name: rowid = text_id; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
+# symbol_name: rowid = text_id. SQLite 3.40 cannot delete rows of dropped texts here; lookups skip them.
 
 _CHUNK_TABLES = """
 CREATE TABLE chunked (
@@ -109,8 +109,8 @@ CREATE TABLE embedded (
     vector_set INTEGER NOT NULL, text_id INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, text_id)
 ) WITHOUT ROWID;
 """
-# chunked: chunks first..first+count-1 of a text; their words are postings (``words``); seal, words: see ``sieve``;
-# path: the file they are named by. A number below zero stands for a text that has other chunks since.
+# chunked: a text has the chunks first..first+count-1; their words are postings (``words``); seal, words: see ``sieve``;
+# path: the file whose name they contain. A negative text_id marks chunks of a text that has been chunked again since.
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
 _COUNTERS = {
@@ -121,31 +121,31 @@ _COUNTERS = {
     "generation": 0,
     "chunk_round": 0,
 }
-"""Numbers that are given once and never again: of projects, texts, segments, chunks, batches, and changes of chunks."""
+"""Counters whose numbers are never reused: projects, texts, segments, chunks, batches, and changes of chunks."""
 
 LateStage = Literal["symbols", "chunks", "vectors"]
 LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
-"""Stages of indexing after the grams, each built on the one before."""
+"""Indexing stages after the grams, each built on the previous one."""
 
 
 class Left(NamedTuple):
-    """Texts that a stage has not reached yet; -1: not known."""
+    """Texts that a stage has not reached yet; -1: unknown."""
 
     texts: int
     bytes: int
 
 
 MISREAD = (ValueError, TypeError, IndexError, OverflowError)
-"""What comes of working with rows, or messages of SQLite, that are not what was written."""
+"""What damaged rows, or undecodable messages of SQLite, raise when they are processed."""
 
 
 def row_checksum(project: int, path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
-    """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
+    """Return the checksum stored in a path's row, so that a flipped bit cannot hide a file."""
     return zlib.crc32(b"%d %d %d %d %d " % (project, text_id, size, mtime_ns, ctime_ns) + path)
 
 
 def find_project(connection: sqlite3.Connection, root: bytes) -> int:
-    """Return a project's number; 0: nothing is stored of it, as no row has this number."""
+    """Return a project's number; 0, which no row has, if nothing is stored for it."""
     found = connection.execute("SELECT id FROM project WHERE root = ?", [root]).fetchone()
     return 0 if found is None else int(found[0])
 
@@ -154,13 +154,13 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
     """Open the database; a writer may create the file, a reader may not write.
 
     Raises:
-        Damaged: it is no database, a foreign one, or of another format.
-        FileNotFoundError: a reader finds nothing in it yet.
+        Damaged: not a database, a foreign one, or one of another format.
+        FileNotFoundError: a reader finds it still empty.
 
     """
     for name in (file, *_companions(file)):
-        if name.is_symlink():  # a repository may have put it there; SQLite would write where it leads
-            raise Damaged(f"{name.name} is a link")
+        if name.is_symlink():  # it may come from a repository, and SQLite would write to its target
+            raise Damaged(f"{name.name} is a symbolic link")
     mode = "rwc" if writer else "rw"
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}",
@@ -184,9 +184,9 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
             connection.execute("PRAGMA query_only=1")
             connection.execute("PRAGMA cache_size=-4096")
         if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            if not writer:  # an indexer of another project is making it
+            if not writer:  # another project's indexer is creating it
                 connection.close()
-                raise FileNotFoundError(errno.ENOENT, "an empty database", str(file))
+                raise FileNotFoundError(errno.ENOENT, "empty database", str(file))
             _create(connection)
         _check(connection)
     except (sqlite3.DatabaseError, Damaged, *MISREAD) as error:
@@ -207,13 +207,13 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def create_tables(connection: sqlite3.Connection, tables: str) -> None:
-    """Make tables, inside the transaction that is open, if one is."""
+    """Create tables, inside the open transaction if there is one."""
     for statement in tables.strip().rstrip(";").split(";\n"):
         connection.execute(statement)
 
 
 def take_numbers(connection: sqlite3.Connection, name: str, count: int = 1) -> int:
-    """Return the first of ``count`` numbers of a counter that are taken; call it inside a transaction."""
+    """Take ``count`` numbers from a counter and return the first; call it inside a transaction."""
     first = int(connection.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0])
     connection.execute("UPDATE meta SET value = ? WHERE key = ?", [first + count, name])
     return first
@@ -221,13 +221,13 @@ def take_numbers(connection: sqlite3.Connection, name: str, count: int = 1) -> i
 
 def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise Damaged("not an index of ours")
-    # A view in place of a table may never end, a trigger may do anything.
-    if _read_schema(connection) != _written_schema():
-        raise Damaged("other tables than are written")
+        raise Damaged("not a flashgrep index")
+    # Reading a view in place of a table might never end, and a trigger could do anything.
+    if _read_schema(connection) != _make_schema():
+        raise Damaged("unexpected tables")
     found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     if not found or found[0] != FORMAT:
-        raise Damaged(f"format {found and found[0]} where {FORMAT} is written")
+        raise Damaged(f"format {found and found[0]}, expected {FORMAT}")
 
 
 def _read_schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
@@ -236,21 +236,21 @@ def _read_schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
 
 
 @cache
-def _written_schema() -> list[tuple[str, ...]]:
-    """Return the schema of a new database; 1 ms, once in a process."""
+def _make_schema() -> list[tuple[str, ...]]:
+    """Return the schema of a new database; takes 1 ms, once per process."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _create(connection)
         return _read_schema(connection)
 
 
 class Unreadable(sqlite3.OperationalError):
-    """Rows made no sense though nothing is wrong with the database: most likely a mistake of ours. The index stays."""
+    """Rows made no sense although the database is sound: most likely our own mistake. The index is kept."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether SQLite says that the file is broken: not busy, a full disk, nor a mistake in a statement."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of an extended code says where
-    # What is not UTF-8 is told by Python, which gives no code.
+    """Return whether SQLite reports a broken file, as opposed to a lock, a full disk or a wrong statement."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits of an extended code give details
+    # Text that is not UTF-8 is reported by Python, without a code.
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "not decode" in str(error)
 
 
@@ -261,14 +261,14 @@ _DOUBTFUL = frozenset({
     sqlite3.SQLITE_CONSTRAINT,
     sqlite3.SQLITE_MISMATCH,
 })  # fmt: skip
-"""Errors that a broken file may cause, and as well a mistake of ours."""
+"""Errors that a broken file may cause, but our own mistakes too."""
 
 
 def judge(connection: sqlite3.Connection, error: Exception, *, sound: bool = False) -> Exception:
-    """Return what to raise for an error inside a transaction: ``Damaged`` only where that is proven.
+    """Return what to raise for an error inside a transaction: ``Damaged`` only if damage is proven.
 
-    An index that is thrown away for a mistake of ours is rebuilt, meets the mistake and is thrown away again. To look
-    for damage takes about 1 s for 500 MB; ``sound``: it was done before. Call it after the transaction.
+    An index deleted for our own mistake would be rebuilt, meet the mistake and be deleted again. Looking for damage
+    takes about 1 s for 500 MB; ``sound`` says that it was done before. Call this after the transaction has ended.
     """
     if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DOUBTFUL:
         return Damaged(str(error)) if is_damage(error) else error
@@ -284,7 +284,7 @@ def judge(connection: sqlite3.Connection, error: Exception, *, sound: bool = Fal
 
 
 def _find_damage(connection: sqlite3.Connection) -> str:
-    """Return what is wrong with a database, or an empty string; checksums tell the rest where they are read."""
+    """Return what is wrong with a database, or an empty string; other damage is found by checksums on reading."""
     connection.set_progress_handler(None, 0)
     try:
         _check(connection)
@@ -295,7 +295,7 @@ def _find_damage(connection: sqlite3.Connection) -> str:
         return verdict
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '% VIRTUAL %'")
     for (table,) in tables.fetchall():
-        if not table.startswith("symbol_"):  # FTS5's own, which quick_check has looked at
+        if not table.startswith("symbol_"):  # FTS5's own tables; quick_check covers them
             columns = connection.execute("SELECT name, lower(type) FROM pragma_table_info(?)", [table]).fetchall()
             odd = " OR ".join(
                 f"typeof({name}) NOT IN ('{kind}', 'null') OR length({name}) > {LONGEST_VALUE}"
@@ -312,13 +312,13 @@ def _find_damage(connection: sqlite3.Connection) -> str:
     for name, most in zip(_COUNTERS, given, strict=True):
         number = numbers[name]
         if not isinstance(number, int) or number <= (most or 0):
-            return f"numbers given again: {name}"
+            return f"reused numbers: {name}"
     return ""
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """Run a block in one transaction: all of it is kept, or none."""
+    """Run a block in one transaction: either all of it is stored or nothing."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -330,7 +330,7 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 
 
 def set_aside(file: Path) -> Path | None:
-    """Move a damaged database out of the way, keeping the last one for study; return where it is now."""
+    """Move a damaged database out of the way and return its new path; only the latest one is kept for study."""
     for companion in _companions(file):
         companion.unlink(missing_ok=True)
     if file.is_symlink():
@@ -343,7 +343,7 @@ def set_aside(file: Path) -> Path | None:
 
 
 def drop_aside(file: Path) -> None:
-    """Remove what was set aside: the new index is whole."""
+    """Remove the database that was set aside, once the new index is complete."""
     _aside(file).unlink(missing_ok=True)
 
 

@@ -1,7 +1,7 @@
-"""What was imported for one project: a SQLite file in its part of the state folder, replaced as a whole.
+"""The SCIP data imported for one project: a SQLite file in the project's state folder, replaced as a whole.
 
-An import writes a copy and renames it, so whoever reads has the one or the other, and one that is killed leaves the
-former. Occurrences are packed document by document; a table says which documents have a symbol.
+An import writes a copy and renames it, so readers see either the old or the new data, and a killed import leaves the
+old. Occurrences are packed per document; a table says which documents have a symbol.
 """
 
 import fcntl
@@ -23,15 +23,15 @@ from flashgrep.damage import Damaged, inflate
 
 Rows = NDArray[np.int64]
 START, END, ROLES, SYMBOL = range(4)
-"""Columns of occurrences: the bytes where one begins and ends, SCIP's roles, the symbol's number."""
+"""Columns of occurrences: byte offsets of start and end, SCIP's roles, the symbol's number."""
 DEFINES, IMPORTS = 1, 2
-"""SCIP's roles."""
+"""Bits of SCIP's roles."""
 FILE: Final = "scip.db"
 _FRESH: Final = "scip.new"
 _LOCK: Final = "scip.lock"
 _MOST_INFLATED: Final = 256 << 20
 _ROW: Final = 32
-"""Bytes of an occurrence."""
+"""Bytes per occurrence."""
 _VERSION: Final = 1
 _SCHEMA: Final = f"""
 PRAGMA user_version = {_VERSION};
@@ -49,34 +49,34 @@ class Source:
     file: str
     tool: str
     imported: float
-    """When, in seconds since 1970."""
+    """Time of the import, in seconds since 1970."""
     documents: int
-    """Files that it speaks for."""
+    """How many files it covers."""
     stale: int
-    """Documents left out, since the file has another text than was indexed."""
+    """Documents left out because their file's text differs from the indexed one."""
     missing: int
-    """Documents of no file of the project."""
+    """Documents that match no file of the project."""
 
 
 def hash_text(data: bytes) -> bytes:
-    """Return what tells a text from all others."""
+    """Return the hash of a text."""
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 class ScipWriter:
-    """The import of one file, from ``change``."""
+    """Writes the import of one SCIP file; made by ``change``."""
 
     def __init__(self, connection: sqlite3.Connection, file: str) -> None:
         self._connection = connection
         self._file = file
 
     def forget(self) -> None:
-        """Drop what the file said before."""
+        """Drop everything imported from this file before."""
         self._drop("file = ?", self._file)
         self._connection.execute("DELETE FROM source WHERE file = ?", (self._file,))
 
     def add(self, path: bytes, data: bytes, rows: Rows) -> None:
-        """Store a document, in the place of what another file said of it."""
+        """Store a document, replacing what another file may have said about it."""
         self._drop("path = ?", path)
         packed = zlib.compress(np.ascontiguousarray(rows).tobytes(), 1)
         found = self._connection.execute(
@@ -91,7 +91,7 @@ class ScipWriter:
         )
 
     def note(self, tool: str, stale: int, missing: int) -> None:
-        """Note where the documents are from."""
+        """Record the file as a source."""
         row = (self._file, tool, time.time(), stale, missing)
         self._connection.execute("INSERT INTO source VALUES (?, ?, ?, ?, ?)", row)
 
@@ -103,13 +103,13 @@ class ScipWriter:
 
 @contextmanager
 def change(folder: Path, file: str) -> Iterator[ScipWriter]:
-    """Change what is imported for a project, whose folder is there: all of it counts at the end, or nothing.
+    """Change the imported data of a project, atomically; ``folder`` must exist.
 
-    Two at once wait for each other. What is there and cannot be read is begun again.
+    Concurrent imports wait for each other. Existing data that cannot be read is discarded.
     """
     fresh, old = folder / _FRESH, folder / FILE
     with (folder / _LOCK).open("wb") as lock:
-        # The file of the lock stays: whoever removed it would let another in alongside one that waits.
+        # The lock file is never removed: a new file could be locked while another process still waits on the old one.
         fcntl.flock(lock, fcntl.LOCK_EX)
         fresh.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -118,7 +118,7 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
                 fresh.unlink()
         try:
             with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-                connection.execute("PRAGMA journal_mode = OFF")  # nobody reads it before it is whole
+                connection.execute("PRAGMA journal_mode = OFF")  # nothing reads it before it is complete
                 if not connection.execute("PRAGMA user_version").fetchone()[0]:
                     connection.executescript(_SCHEMA)
                 connection.execute("BEGIN")
@@ -135,7 +135,7 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
 
 
 def list_sources(folder: Path) -> list[Source]:
-    """Return the files imported for a project; none where what is there cannot be read."""
+    """Return the files imported for a project; none if the imported data cannot be read."""
     table = ScipTable.open(folder / FILE)
     try:
         return [] if table is None else table.sources()
@@ -144,7 +144,7 @@ def list_sources(folder: Path) -> list[Source]:
 
 
 def is_sound(file: Path) -> bool:
-    """Return whether a file is a table that can be read to its end."""
+    """Return whether a file is a sound database of the current version."""
     try:
         with closing(sqlite3.connect(file)) as connection:
             version, found = (connection.execute(f"PRAGMA {one}").fetchone() for one in ("user_version", "quick_check"))
@@ -154,7 +154,7 @@ def is_sound(file: Path) -> bool:
 
 
 class ScipTable:
-    """What is imported for a project, as one lookup reads it, in one thread."""
+    """The imported data of a project, as read by one lookup, in one thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -164,10 +164,10 @@ class ScipTable:
 
     @classmethod
     def open(cls, file: Path) -> Self | None:
-        """Return what is imported; None where nothing is, or it cannot be read."""
+        """Return the imported data; None if there is none or it cannot be read."""
         try:
             file.stat()
-            # immutable: it is only ever replaced by a rename, so SQLite need not lock it or look for a journal.
+            # immutable: the file is only ever replaced by a rename, so SQLite need not lock it or look for a journal.
             connection = sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
             if connection.execute("PRAGMA user_version").fetchone() == (_VERSION,):
                 return cls(connection)
@@ -177,37 +177,37 @@ class ScipTable:
         return None
 
     def sources(self) -> list[Source]:
-        """Return the files that were imported, by name."""
-        asked = (
+        """Return the imported files, by name."""
+        query = (
             "SELECT file, tool, imported, stale, missing, (SELECT count(*) FROM document WHERE document.file = "
             "source.file) FROM source ORDER BY file"
         )
         return [
             Source(file=file, tool=tool, imported=imported, stale=stale, missing=missing, documents=documents)
-            for file, tool, imported, stale, missing, documents in self._connection.execute(asked)
+            for file, tool, imported, stale, missing, documents in self._connection.execute(query)
         ]
 
     def occurrences(self, path: bytes, data: bytes) -> Rows | None:
-        """Return the occurrences in a file with this text, by place; None: nothing is known of such a text.
+        """Return the occurrences in a file with this text, by position; None if this text was not imported.
 
         Raises:
-            Damaged: they are not what was written.
+            Damaged: they are not as written.
 
         """
-        asked = "SELECT digest, occurrences FROM document WHERE path = ?"
-        row = self._connection.execute(asked, (path,)).fetchone()
-        # What was said of another text would point at other places.
+        query = "SELECT digest, occurrences FROM document WHERE path = ?"
+        row = self._connection.execute(query, (path,)).fetchone()
+        # Occurrences of another text would point to wrong positions.
         if row is None or row[0] != hash_text(data):
             return None
         packed = inflate(row[1], _MOST_INFLATED)
         if len(packed) % _ROW:
-            raise Damaged("occurrences are cut short")
+            raise Damaged("occurrences: truncated")
         rows = np.frombuffer(packed, np.int64).reshape(-1, 4)
         if len(rows) and (rows[:, :2].min() < 0 or rows[:, :2].max() > len(data)):
-            raise Damaged("occurrences lie outside of their text")
+            raise Damaged("occurrences: outside the text")
         return rows
 
     def find(self, symbols: Iterable[int], *, defining: bool) -> list[bytes]:
-        """Return the files that have one of some symbols, or define it, by path."""
-        asked = "SELECT path FROM place JOIN document ON id = document WHERE symbol = ? AND defines >= ?"
-        return sorted({row[0] for one in symbols for row in self._connection.execute(asked, (one, int(defining)))})
+        """Return the paths of the files that have, or if ``defining`` define, any of these symbols."""
+        query = "SELECT path FROM place JOIN document ON id = document WHERE symbol = ? AND defines >= ?"
+        return sorted({row[0] for one in symbols for row in self._connection.execute(query, (one, int(defining)))})

@@ -1,7 +1,7 @@
 """Segments of postings: of grams by text, and of words by chunk.
 
-A segment covers consecutive documents. Each batch makes a small one; they are merged later, and documents that are gone
-are left out then. Its blocks (see ``postings``) have the numbers (segment << 32) | first key covered.
+A segment covers consecutive documents. Each batch writes a small one; segments are merged later, which drops documents
+that are gone. A block (see ``postings``) has the row id (segment << 32) | first key covered.
 """
 
 import sqlite3
@@ -19,18 +19,18 @@ from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, join, open_bloc
 from flashgrep.index.schema import take_numbers
 
 SLICE_BYTES: Final = 4 << 20
-"""A merge works through the keys in slices of this many bytes of postings: about 100 MB of memory for each."""
+"""A merge processes the keys in slices of this many bytes of postings; each takes about 100 MB of memory."""
 
 MOST_SEGMENTS: Final = 6
-"""More are merged: each costs a lookup about 0.1 ms."""
+"""Beyond this many, segments are merged: each one costs every lookup about 0.1 ms."""
 
 MERGE_RATIO: Final = 2
-"""A segment is merged with all that are newer once it is at most so many times as large as they are together: a posting
-is written again a few times at most, and saves do not rewrite the index of a large project."""
+"""A segment is merged with all newer ones once it is at most this many times their total size. So each posting is
+rewritten only a few times, and saving a file does not rewrite the index of a large project."""
 
 
 class Kind(IntEnum):
-    """What a segment's keys and documents are."""
+    """What the keys and documents of a segment are."""
 
     GRAMS = 0
     """Grams by text."""
@@ -39,7 +39,7 @@ class Kind(IntEnum):
 
 
 class SegmentRow(NamedTuple):
-    """A segment of postings: documents ``first`` to ``last``; ``kind``: see ``Kind``; ``bytes`` of its blocks."""
+    """A segment of postings for documents ``first`` to ``last``; ``kind``: see ``Kind``; ``bytes``: of its blocks."""
 
     id: int
     kind: int
@@ -52,13 +52,13 @@ def segments(connection: sqlite3.Connection, kind: Kind) -> list[SegmentRow]:
     """Return the segments of a kind, by their first document.
 
     Raises:
-        Damaged: the list is not the one that was written; one segment less would hide files without a word.
+        Damaged: the list is not as written; a missing segment would silently hide files.
 
     """
     rows = _all(connection)
     kept = connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()
     if kept is None or kept[0] != _checksum(rows):
-        raise Damaged("the list of segments")
+        raise Damaged("list of segments: checksum")
     return [row for row in rows if row.kind == kind]
 
 
@@ -73,19 +73,19 @@ def _checksum(rows: list[SegmentRow]) -> int:
 
 def _seal(connection: sqlite3.Connection) -> None:
     """Store the checksum of the list of segments, after a change to it."""
-    # Of the whole list: a row that got lost would take a checksum of its own with it.
+    # One checksum for the whole list, since a lost row would lose its own checksum too.
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_checksum(_all(connection))])
 
 
 def put(connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]) -> None:
-    """Store a segment, whose ``bytes`` are counted here; call it inside a transaction."""
+    """Store a segment and count its ``bytes``; call it inside a transaction."""
     row = row._replace(bytes=_put_blocks(connection, row.id, blocks))
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row)
     _seal(connection)
 
 
 def _put_blocks(connection: sqlite3.Connection, segment: int, blocks: Iterable[Block]) -> int:
-    """Store blocks of a segment and return how many bytes they have."""
+    """Store blocks of a segment and return their size in bytes."""
     rows = [(segment << 32 | block.first, block.data) for block in blocks]
     connection.executemany("INSERT INTO posting_block VALUES (?, ?)", rows)
     return sum(len(data) for _, data in rows)
@@ -104,25 +104,25 @@ def block_of(connection: sqlite3.Connection, segment: int, key: int) -> OpenBloc
     """Return the block of a segment that covers a key.
 
     Raises:
-        Damaged: it is not what was written.
+        Damaged: it is not as written.
 
     """
     base = segment << 32
     found = connection.execute(
-        # Only the last block that begins at the key or before it can cover it.
+        # Only the last block that begins at or before the key can cover it.
         "SELECT data FROM posting_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
         [base, base | key],
     ).fetchone()
     if found is None:
-        raise Damaged("a block of postings is missing")
+        raise Damaged("postings: missing block")
     block = open_block(found[0], segment)
     if not block.first <= key <= block.last:
-        raise Damaged("a key is in no block of postings")
+        raise Damaged("postings: no block covers the key")
     return block
 
 
 def lists_of(connection: sqlite3.Connection, segment: int, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
-    """Yield the keys from ``first`` to ``last`` that a segment has, each with its list, encoded; raises as above."""
+    """Yield a segment's keys from ``first`` to ``last``, each with its encoded list; raises as ``block_of``."""
     at = first
     while at <= last:
         block = block_of(connection, segment, at)
@@ -133,11 +133,11 @@ def lists_of(connection: sqlite3.Connection, segment: int, first: int, last: int
 
 
 def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
-    """Return the newest segments, as many as are worth being made one; none where there are few."""
+    """Return the newest segments that are worth merging; none if there are few."""
     if len(rows) <= MOST_SEGMENTS:
         return []
     newer = sum(row.bytes for row in rows)
-    # The oldest that is not much larger than all after it, and these with it.
+    # Start at the oldest segment that is not much larger than all newer ones together.
     for start, row in enumerate(rows[:-1]):
         newer -= row.bytes
         if row.bytes <= MERGE_RATIO * newer:
@@ -148,16 +148,16 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
 def merge(
     connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_] | None
 ) -> Iterator[float]:
-    """Make one segment of neighbours, inside a transaction, yielding how much of the work is done, 0 to 1.
+    """Merge adjacent segments, inside a transaction, yielding the share of the work done, 0 to 1.
 
-    ``alive``: of the documents from the first of the first segment on, which are kept; None: all.
+    ``alive``: which documents to keep, counted from the first one of the first segment; None: all.
     """
     target = take_numbers(connection, "next_segment")
-    # Documents that are left out leave gaps: texts and chunks keep their numbers.
+    # Dropped documents leave gaps: texts and chunks keep their numbers.
     numbers = None if alive is None else np.where(alive, np.arange(len(alive)), -1)
 
-    # One slice of keys after the other, so that memory is bounded whatever the segments hold. A block at the edge of a
-    # slice is read for both; each takes only the keys of its own.
+    # Work slice by slice over the keys, so that memory is bounded whatever the size of the segments. A block that spans
+    # two slices is read for both; each takes only its own keys.
     sizes: list[tuple[int, int]] = []
     for row in rows:
         base = row.id << 32
@@ -171,7 +171,7 @@ def merge(
         for row in rows:
             base = row.id << 32
             found = connection.execute(
-                # From the block that covers ``low``, which may begin before it.
+                # Start at the block that covers ``low``; it may begin before ``low``.
                 "SELECT data FROM posting_block WHERE id <= ? AND id >= "
                 "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
                 [base | high, base, base | low],
@@ -186,13 +186,13 @@ def merge(
 
 
 def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Cut all keys into ranges (first, last) of about SLICE_BYTES of postings.
+    """Cut the key space into ranges (first, last) of about SLICE_BYTES of postings.
 
-    ``sizes``: first key and bytes of each block.
+    ``sizes``: first key and size of each block.
     """
     cuts, weight = [0], 0
     for first, size in sorted(sizes):
-        # Blocks of several segments may begin with one key; between these there is nothing to cut.
+        # Blocks of different segments may begin at the same key; do not cut between those.
         if weight > SLICE_BYTES and first > cuts[-1]:
             cuts.append(first)
             weight = 0

@@ -1,10 +1,10 @@
-"""Which texts have an identifier as a whole word: no gram tells where a word ends, the words of chunks do.
+"""Which texts have an identifier as a whole word. Grams do not say where a word ends, but the words of chunks do.
 
-``index.words`` are made for ranking. Each identifier of a chunk is among them, whole and in small letters, so a text
-has none that its chunks lack, if they hold all of it. Those that do are sealed when they are stored. Of one that is
-chunked in part only (tables, minified text, registers of a chip, up to 24 MB in Linux) all identifiers are in a Bloom
-filter (1970) alongside its chunks: a hundredth of the text at most, since such texts repeat themselves. A text that is
-not chunked yet may have any word.
+``index.words`` is made for ranking. It has each identifier of a chunk, whole and in lower case. If the chunks of a text
+cover all of it, the text has no identifier that its chunks lack; such a text gets a seal when it is stored. For a text
+that is chunked only in part (tables, minified text, register lists, up to 24 MB in Linux), all identifiers are in a
+Bloom filter (1970) next to its chunks, which takes at most a hundredth of the text, since such texts are repetitive. A
+text that is not chunked yet may have any word.
 """
 
 import sqlite3
@@ -24,24 +24,24 @@ from flashgrep.index.words import LONGEST_WORD, find_words, names_of
 _BLANKS = bytes(range(0x21))
 
 LIST_BYTES = 600
-"""Postings worth decoding for each text: reading one takes 20 µs at least, decoding this many bytes 4 µs."""
+"""Bytes of postings worth decoding per text: reading a text takes at least 20 µs, decoding this many bytes 4 µs."""
 
 FILTER_BITS = 10
-"""Bits of a filter for each identifier: one text in a hundred is read for nothing."""
+"""Bits of a filter per identifier; the false positive rate is one in a hundred."""
 _PROBES = 6
 MOST_FILTERED = 1 << 20
-"""Identifiers that a filter is made of, at most: data that has more (identifiers of records, say) may have any word."""
+"""The most identifiers in a filter. A text with more of them (record ids, say) gets none, so it may have any word."""
 _PIECE = 1 << 18
-"""Bytes of a text that are cut into identifiers at once: objects of Python take six times as many."""
+"""Bytes of a text split into identifiers at once; the Python objects take six times as much memory."""
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""The golden ratio's, by which Knuth's multiplicative hashing spreads numbers."""
+"""2^64 divided by the golden ratio: the multiplier of Knuth's multiplicative hashing."""
 
 
 def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool:
-    """Return whether each identifier of a text lies in one of these spans of it, ordered: none is left out or cut."""
+    """Return whether each identifier of a text is completely in one of these spans, which are ordered."""
     end = 0
     for start, after in [*spans, (len(data), len(data))]:
-        # Two spans that touch may part an identifier: it does if the two bytes there are one.
+        # Adjacent spans may split an identifier: they do if the two bytes at their boundary form one.
         around = data[end - 1 : end + 1] if 0 < end == start < len(data) else b""
         if data[end:start].translate(None, _BLANKS) or (around and find_identifiers(around) == [around]):
             return False
@@ -50,11 +50,12 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
 
 
 def make_filter(text_id: int, data: bytes) -> bytes | None:
-    """Return a Bloom filter of a text's identifiers in small letters, after its checksum; None: they are too many."""
+    """Return the checksum and Bloom filter of a text's identifiers, in lower case; None if they are too many."""
     parts, begun = [np.empty(0, np.uint32)], b""
     for at in range(0, len(data), _PIECE):
         part = begun + data[at : at + _PIECE]
-        # An identifier at the end may continue. Of one that is too long for a word, its end may count as one more.
+        # An identifier at the end of a piece may continue in the next. If it is too long for a word, its end may be
+        # added as a word of its own, which does no harm.
         begun = b""
         if (
             at + _PIECE < len(data)
@@ -75,7 +76,7 @@ def make_filter(text_id: int, data: bytes) -> bytes | None:
 
 
 def _probe(hashes: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint64]:
-    """Return the bits that stand for each hash (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006)."""
+    """Return the bit positions of each hash (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006)."""
     mixed = hashes.astype(np.uint64) * _MIXER
     steps = np.arange(_PROBES, dtype=np.uint64)[:, None] * (mixed >> np.uint64(32) | np.uint64(1))
     found: npt.NDArray[np.uint64] = ((mixed & np.uint64(0xFFFFFFFF)) + steps) % np.uint64(bits)
@@ -83,12 +84,12 @@ def _probe(hashes: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint64]:
 
 
 def apply_filters(connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]) -> TextIds:
-    """Return those of some texts that may have every one of these identifiers by their filters, if they have any.
+    """Return the texts whose filter does not rule out any of these identifiers; a text without a filter stays.
 
-    ``names``: as ``words.names_of`` has them.
+    ``names``: from ``words.names_of``.
 
     Raises:
-        Damaged: what is stored is not what was written.
+        Damaged: what is stored is not as written.
 
     """
     rows = connection.execute(
@@ -101,7 +102,7 @@ def apply_filters(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
     for text_id, words in rows:
         bits = np.frombuffer(words, np.uint8, offset=4)
         if zlib.crc32(words[4:], text_id) != int.from_bytes(words[:4], "little"):
-            raise Damaged("the filter of a text's words")
+            raise Damaged("filter of a text's words: checksum")
         places = _probe(hashes, 8 * len(bits))
         if not (bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1).all():
             lacking.append(text_id)
@@ -109,17 +110,17 @@ def apply_filters(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
 
 
 def seal_of(text_id: int, first: int, count: int) -> int:
-    """Return the checksum of a row, so that a flipped bit cannot hide a file."""
+    """Return the checksum of a row of ``chunked``, so that a flipped bit cannot hide a file."""
     return zlib.crc32(b"%d %d %d" % (text_id, first, count))
 
 
 def drop_wordless(connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]) -> TextIds:
-    """Return those of some texts that may have every one of these identifiers, ASCII case aside.
+    """Return the texts whose words do not rule out any of these identifiers, ignoring ASCII case; others stay.
 
-    ``names``: as ``words.names_of`` has them.
+    ``names``: from ``words.names_of``.
 
     Raises:
-        Damaged: what is stored is not what was written.
+        Damaged: what is stored is not as written.
 
     """
     rows = connection.execute(
@@ -128,19 +129,19 @@ def drop_wordless(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
         [orjson.dumps(text_ids.tolist()).decode()],
     ).fetchall()
     if any(seal_of(*row[:3]) != row[3] for row in rows):
-        raise Damaged("where the chunks of a text are")
+        raise Damaged("row of a text's chunks: checksum")
     sealed, first, count, _ = np.array(rows, np.int64).reshape(-1, 4).T
     lacks = np.zeros(len(sealed), bool)
     for name in names:
         word = name.lower().decode("ascii")
         lists = found.lists if (found := find_words(connection, [word]).get(word)) else ()
-        # A common word rules out few; reading the candidates is cheaper.
+        # A common word rules out few texts; reading the candidates is cheaper.
         if sum(len(one.data) for one in lists) > LIST_BYTES * len(sealed):
             continue
         has = np.zeros(len(sealed), bool)
         for one in lists:
             numbers = decode(one.data).astype(np.int64) + one.first
-            # A text's chunks are consecutive numbers: some number lies between its first and its last.
+            # The chunks of a text have consecutive numbers, so check whether any number is in that range.
             has |= np.searchsorted(numbers, first + count) > np.searchsorted(numbers, first)
         lacks |= ~has
     return text_ids[~np.isin(text_ids, sealed[lacks])]

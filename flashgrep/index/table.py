@@ -1,4 +1,4 @@
-"""All files of one project in memory: an immutable snapshot that queries read while the next one is made."""
+"""The file table of a project, in memory: an immutable value that queries read while the next one is being made."""
 
 import re
 from array import array
@@ -20,7 +20,7 @@ _WIDTH = 6  # text_id, size, mtime_ns, ctime_ns, inode, tier
 _STAT = slice(1, 5)
 _INODE = 4
 
-# Tiers: how near to the heart of a project a file is, by its path: sources, then tests, generated and vendored files.
+# Tiers rank files by path: sources first, then tests, generated and vendored files.
 
 TIERS = 4
 SOURCE, TEST, GENERATED, VENDORED = range(TIERS)
@@ -43,13 +43,13 @@ _TEST = re.compile(
 )
 
 COMPARED = 4096
-"""Files compared at once: what is made for each stays in memory for as long, and its pages for good."""
+"""Files compared at once. Their temporary objects live that long, and the memory pages they took are never returned."""
 MANY_TEXTS = 1000
-"""More are looked for by one pass over the whole table, which takes 2 ns a file."""
+"""More than this many are found by one pass over the whole table, at 2 ns a file."""
 
 
 class FileRow(NamedTuple):
-    """A file as indexed: text_id 0 and a reason in ``skip`` where it was declined."""
+    """A file as indexed. A declined file has text_id 0 and a reason in ``skip``."""
 
     path: bytes
     text_id: int
@@ -61,9 +61,9 @@ class FileRow(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A path that is not as the table has it: whether it is a file of the project, when it was marked, its size.
+    """A path that has changed since it was indexed: whether it is a file of the project, its order, its size.
 
-    ``sequence`` grows with each mark; a size that is not known is 0.
+    ``sequence`` grows with each mark; an unknown size is 0.
     """
 
     ours: bool
@@ -73,20 +73,20 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True, weakref_slot=True)
 class FileTable:
-    """Files by path, ascending, with what tells their versions apart: about 150 bytes a file."""
+    """Files in the order of their paths, with the metadata that tells versions apart: about 150 bytes a file."""
 
     paths: list[bytes] = field(default_factory=list)
     columns: Columns = field(default_factory=lambda: np.empty((0, _WIDTH), np.int64))
     skipped: dict[bytes, str] = field(default_factory=dict)
     by_paths: dict[Hashable, Any] = field(default_factory=dict)
-    """What lookups worked out of which files there are; whoever adds to it bounds it. Threads share it."""
+    """A cache of what lookups derived from the set of paths. Threads share it, and each user bounds its entries."""
     _by_text_id: tuple[Columns, Columns] | None = None
     _text: PathText | None = None
 
     @classmethod
     def of(cls, rows: Iterable[FileRow]) -> "FileTable":
-        """Return the table of rows, which come in the order of their paths."""
-        # One after the other: 78,000 rows at once left 30 MB of holes among what stays.
+        """Return the table of rows, which must be in the order of their paths."""
+        # One row at a time: holding 78,000 rows at once fragmented the heap by 30 MB.
         paths, columns, skipped = list[bytes](), array("q"), dict[bytes, str]()
         for row in rows:
             paths.append(row.path)
@@ -99,38 +99,38 @@ class FileTable:
         return len(self.paths)
 
     def find(self, path: bytes) -> int | None:
-        """Return the path's place, or None."""
+        """Return the path's position, or None."""
         at = bisect_left(self.paths, path)
         return at if at < len(self.paths) and self.paths[at] == path else None
 
     def below(self, folder: bytes) -> list[bytes]:
-        """Return the files below a folder; all of them below ``b""``."""
+        """Return the files below a folder; ``b""`` is the root."""
         if not folder:
             return self.paths
-        # "0" follows "/" among the bytes, so between the two stands all that is below the folder.
+        # "0" is the byte after "/", so the paths between the two are those below the folder.
         return self.paths[bisect_left(self.paths, folder + b"/") : bisect_left(self.paths, folder + b"0")]
 
     def text(self) -> PathText:
-        """Return the paths as one text, made when first asked for (5 ms for 80,000 files)."""
-        # Read once: another thread may let go of it in ``rest``.
+        """Return the paths as one text, made on first use (5 ms for 80,000 files)."""
+        # Read the attribute once: another thread may clear it in ``rest``.
         text = self._text
         if text is None:
             text = self._text = PathText(self.paths)
         return text
 
     def rest(self) -> None:
-        """Let go of what is made when asked for."""
+        """Drop everything that is computed on demand."""
         self._text = self._by_text_id = None
         self.by_paths.clear()
 
     def same_inode(self, inode: int) -> list[bytes]:
-        """Return the files with an inode."""
+        """Return the files with this inode."""
         return [self.paths[at] for at in np.flatnonzero(self.columns[:, _INODE] == inode)]
 
     def compare(self, files: Iterable[tuple[bytes, int, int, int, int]]) -> tuple[dict[bytes, int], list[bytes]]:
-        """Compare with files as they are, each (path, size, mtime_ns, ctime_ns, inode).
+        """Compare with the files on disk, each (path, size, mtime_ns, ctime_ns, inode).
 
-        Returns the sizes of those that are new or differ, by path, and the paths of ours that are not among them.
+        Returns the sizes of new and changed files by path, and the paths in the table that are no longer on disk.
         """
         places = {path: at for at, path in enumerate(self.paths)}
         changed, missing = dict[bytes, int](), np.ones(len(places), bool)
@@ -146,15 +146,15 @@ class FileTable:
         return changed, [self.paths[place] for place in np.flatnonzero(missing).tolist()]
 
     def texts(self, places: Mask | slice = slice(None)) -> Columns:
-        """Return the numbers of the texts of these files, ascending (numpy's unique takes a hundred times as long)."""
+        """Return the numbers of these files' texts, ascending (``numpy.unique`` takes a hundred times as long)."""
         text_ids = self.columns[places, 0]
         there = np.zeros(int(text_ids.max(initial=0)) + 1, bool)
         there[text_ids] = True
         return np.flatnonzero(there)
 
     def places(self, text_ids: TextIds) -> Columns:
-        """Return the places of all files that have one of these texts, ascending."""
-        # Many are found by one pass over the table, few by searching its order by text.
+        """Return the positions of all files with one of these texts, ascending."""
+        # Many texts are found by one pass over the table, few by binary search in its order by text.
         if len(text_ids) > MANY_TEXTS:
             marked = np.zeros(int(max(text_ids[-1], self.columns[:, 0].max(initial=0))) + 1, bool)
             marked[text_ids] = True
@@ -174,10 +174,10 @@ class FileTable:
         return np.sort(order[at])
 
     def with_changes(self, rows: Iterable[FileRow], gone: Iterable[bytes]) -> "FileTable":
-        """Return the next snapshot: these rows put in or replaced, those paths left out."""
+        """Return a new table with these rows added or replaced and the paths in ``gone`` removed."""
         fresh = {row.path: row for row in rows}
         left = [at for at in map(self.find, gone) if at is not None]
-        # A copy: questions under way go on with the table they began with.
+        # A copy: running queries keep using the table they started with.
         columns = self.columns.copy()
         added = []
         for path, row in fresh.items():
@@ -209,7 +209,7 @@ def _column(row: FileRow) -> tuple[int, ...]:
 
 
 def tier_of(path: bytes) -> int:
-    """Return SOURCE, TEST, GENERATED or VENDORED, the best first."""
+    """Return the path's tier: SOURCE, TEST, GENERATED or VENDORED, in ascending order."""
     folder, _, name = path.rpartition(b"/")
     tier = _tier_of_folder(folder)
     if tier >= GENERATED:
@@ -219,6 +219,6 @@ def tier_of(path: bytes) -> int:
     return TEST if tier or _TEST.search(name) else SOURCE
 
 
-@lru_cache(maxsize=16)  # a project's paths come sorted
+@lru_cache(maxsize=16)  # small, since paths arrive sorted
 def _tier_of_folder(folder: bytes) -> int:
     return next((tier for tier, names in _FOLDER_TIERS if names.search(folder)), SOURCE)

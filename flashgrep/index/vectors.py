@@ -1,8 +1,8 @@
-"""Vectors on disk: rows of int8 with a scale, appended, never changed; and the nearest of them to a question.
+"""Vectors on disk: rows of int8 with a scale, append-only; and the search for those nearest to a query.
 
-The nearest are found in two steps (as in binary quantisation with rescoring, Yamada et al. 2021): the signs of all rows
-are compared bit by bit, 250,000 rows of 256 dimensions in 3 ms, then the few thousand best are read and compared in
-full. Rows are read with ``pread``: a mapped file that somebody cuts short would kill the daemon by a signal.
+The search has two steps (binary quantisation with rescoring, Yamada et al. 2021): the signs of all rows are compared
+bitwise, 250,000 rows of 256 dimensions in 3 ms, then the RESCORED best rows are read and compared in full. Rows are
+read with ``pread``: truncating a mapped file would kill the daemon by SIGBUS.
 """
 
 import errno
@@ -22,55 +22,55 @@ from flashgrep.checkpoint import checkpoint
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.uint64]
-"""Signs of rows, 64 in a word: a column a row where they are compared."""
+"""Signs of vectors, 64 in a word; in arrays to be compared, each column is a row of the file."""
 
 RESCORED: Final = 1500
-"""Rows compared in full; the ten nearest of 250,000 are among them in 99 of 100 questions."""
+"""Rows compared in full; for 99 of 100 queries they include the ten nearest of 250,000."""
 READ_ROWS: Final = 16_384
-"""Rows whose signs are taken at a time: about 4 MB."""
+"""Rows read at a time to extract their signs: about 4 MB."""
 BLOCK_ROWS: Final = 1 << 15
-"""Rows compared at a time: 1 MB, which stays in the processor's cache."""
+"""Rows compared at a time: 1 MB of signs, which fits the processor's cache."""
 _NAME: Final = re.compile(r"vectors-[0-9a-f]{16}\.bin")
 _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-"""Errors that say nothing about the file."""
+"""Errors that do not mean that the file is damaged."""
 
 
 class VectorsDamaged(Exception):
-    """A file of vectors is not what was written: its set is of no use, the index alongside it is."""
+    """A vector file is not as written: its set is unusable, but the rest of the index is sound."""
 
 
 Order = Callable[[Ints], Ints]
-"""Tells, for rows, what equal ones are ordered by before their numbers: these say when a row was made."""
+"""Returns the sort key of rows that are equally similar; their numbers would depend on the order of indexing."""
 
 
 class Nearest(NamedTuple):
-    """Rows and their cosine similarity to the question, best first."""
+    """Rows and their cosine similarity to the query, best first."""
 
     rows: Ints
     similarity: Floats
 
 
 def new_name() -> str:
-    """Return a file name that no index used before: rows of a thrown-away index must never be taken for ours."""
+    """Return a new unique file name, so that rows of a deleted index are never taken for the new one's."""
     return f"vectors-{os.urandom(8).hex()}.bin"
 
 
 def vector_files(folder: Path) -> list[Path]:
-    """Return all files of vectors in a folder."""
+    """Return all vector files in a folder."""
     return [file for file in folder.glob("vectors-*.bin") if _NAME.fullmatch(file.name)]
 
 
 def row_type(dims: int) -> np.dtype[np.void]:
-    """Return how a row lies on disk."""
+    """Return the layout of a row on disk."""
     return np.dtype([("direction", "i1", (dims,)), ("scale", "<f4")])
 
 
 def quantise(vectors: Floats) -> npt.NDArray[np.void]:
-    """Return unit vectors as rows to store; a row's largest component becomes 127."""
+    """Return unit vectors as rows to store; the largest component of a row becomes 127."""
     rows = np.zeros(len(vectors), row_type(vectors.shape[1]))
     largest = np.abs(vectors).max(axis=1, initial=0)
     scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-    # A scale for each row: whatever its largest component is, all steps of int8 are used.
+    # One scale per row, so that each row uses the whole range of int8.
     rows["direction"] = np.rint(vectors / scale[:, None])
     rows["scale"] = np.where(largest > 0, scale, 0)
     return rows
@@ -79,9 +79,9 @@ def quantise(vectors: Floats) -> npt.NDArray[np.void]:
 @contextmanager
 def _opened(file: Path, flags: int) -> Iterator[int]:
     if not _NAME.fullmatch(file.name):
-        raise VectorsDamaged(f"{file.name} is no file of vectors")
+        raise VectorsDamaged(f"{file.name} is not a vector file")
     try:
-        # O_NOFOLLOW: a link in the store's folder must not lead the writer to another file of the user's.
+        # O_NOFOLLOW: a symbolic link in the store's folder must not make the writer overwrite another file.
         number = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in _PASSING:
@@ -94,7 +94,7 @@ def _opened(file: Path, flags: int) -> Iterator[int]:
 
 
 def holds(file: Path, dims: int, rows: int) -> bool:
-    """Return whether a file is there and long enough for this many rows; of none nothing need be there."""
+    """Return whether a file exists and is long enough for this many rows; for zero rows it may be missing."""
     try:
         with _opened(file, os.O_RDONLY) as number:
             return os.fstat(number).st_size >= rows * row_type(dims).itemsize
@@ -103,10 +103,10 @@ def holds(file: Path, dims: int, rows: int) -> bool:
 
 
 def append(file: Path, at: int, rows: npt.NDArray[np.void]) -> None:
-    """Write rows from row ``at`` on, through to the disk: the index may say that they are there only afterwards.
+    """Write rows from row ``at`` on and sync them to disk; only then may the index refer to them.
 
     Raises:
-        VectorsDamaged: those before ``at`` are not there; zeros in their place would pass for vectors.
+        VectorsDamaged: rows before ``at`` are missing; the zeros in their place would be taken for vectors.
 
     """
     offset = at * rows.dtype.itemsize
@@ -121,7 +121,7 @@ def append(file: Path, at: int, rows: npt.NDArray[np.void]) -> None:
 
 
 class Vectors:
-    """The vectors of one set, as far as the index says that they are there; safe from any thread."""
+    """The vectors of one set, up to the number that the index records; thread-safe."""
 
     def __init__(self, file: Path, dims: int) -> None:
         self._file = file
@@ -132,13 +132,13 @@ class Vectors:
         self._lock = threading.Lock()
 
     def grow(self, count: int) -> None:
-        """Take in rows up to ``count``: reads 0.3 KB and keeps 32 bytes a row."""
+        """Load the signs of rows up to ``count``: reads 0.3 KB and keeps 32 bytes per row."""
         with self._lock:
             if count <= self._count:
                 return
             if count > self._signs.shape[1]:
-                # A quarter more than needed, so that a growing index is seldom copied. Another array: a lookup may be
-                # reading the one that is there.
+                # A quarter more than needed, so that growing rarely copies. A new array, since a lookup may be reading
+                # the old one.
                 wider = np.zeros((len(self._signs), count + count // 4), np.uint64)
                 wider[:, : self._count] = self._signs[:, : self._count]
                 self._signs = wider
@@ -157,8 +157,8 @@ class Vectors:
     def nearest(
         self, question: Floats, limit: int, order: Order, among: npt.NDArray[np.bool_] | None = None
     ) -> Nearest:
-        """Return the ``limit`` rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
-        count = self._count  # once, and first: ``grow`` may go on meanwhile, and widens the signs before it counts them
+        """Return the ``limit`` rows nearest to a unit vector; ``among``: which rows count, those past its end not."""
+        count = self._count  # read once and first: a concurrent ``grow`` replaces the signs before it sets the count
         signs = self._signs
         parts = (signs[:, at : min(at + BLOCK_ROWS, count)] for at in range(0, count, BLOCK_ROWS))
         rows = find_near(parts, count, question, max(RESCORED, limit), order, among)
@@ -186,15 +186,15 @@ class Vectors:
 
 
 def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
-    """Return the cosine of a unit vector and each row, the same wherever a row stands."""
-    # By einsum, since BLAS adds up in an order that depends on what is before it.
+    """Return the cosine of a unit vector and each row, independent of the row's position, to the last bit."""
+    # By einsum, since BLAS sums in an order that depends on a row's position.
     cosines: Floats = np.einsum("ij,j->i", rows["direction"].astype(np.float32), question.astype(np.float32))
     cosines *= rows["scale"]
     return cosines
 
 
 def take_nearest(rows: Ints, similarity: Floats, limit: int, order: Order) -> Nearest:
-    """Return the ``limit`` most similar of some rows, which are ascending."""
+    """Return the ``limit`` most similar of these rows, which must be ascending."""
     best = np.lexsort((order(rows), -similarity))[:limit]
     return Nearest(rows[best], similarity[best])
 
@@ -209,10 +209,10 @@ def find_near(
 ) -> Ints:
     """Return the ``most`` of ``count`` rows whose signs differ least from a vector's, ascending.
 
-    Of equal ones the first by ``order`` are taken. ``parts``: the signs of rows one after the other, one part after
-    the other; ``among``: as for ``nearest``.
+    Among equal rows, the first by ``order`` are taken. ``parts``: the signs of all rows, in consecutive blocks;
+    ``among``: as for ``Vectors.nearest``.
     """
-    # How many signs differ estimates the angle between two vectors; counting them takes no multiplication.
+    # The number of differing signs estimates the angle between two vectors without any multiplication.
     asked = signs_of(question[None, :])[0]
     bits = 64 * len(asked)
     if among is not None:
@@ -227,12 +227,12 @@ def find_near(
         for word, part in zip(signs, asked, strict=True):
             differing += np.bitwise_count(word ^ part)
         if among is not None:
-            # One more than any real distance: these come last, and nothing else has to know of them.
+            # One more than any real distance, so that these rows come last without further checks.
             differing[~among[block]] = bits + 1
         apart[block] = differing
         found += np.bincount(differing, minlength=bits + 2)
         at = block.stop
-    # Distances are small integers: from how often each occurs follows the one up to which there are enough rows.
+    # Distances are small integers, so a histogram gives the threshold below which there are enough rows.
     enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
     rows = np.flatnonzero(apart <= enough)
     if len(rows) > most:

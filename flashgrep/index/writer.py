@@ -1,4 +1,4 @@
-"""Writing the index: one process, one transaction a batch, each leaving an index that is whole."""
+"""Writing the index: one process, one transaction per batch, each of which leaves a consistent index."""
 
 import sqlite3
 import time
@@ -20,13 +20,13 @@ from flashgrep.index.table import FileRow
 from flashgrep.languages import name_class
 
 VACUUM_PAGES = 4_000
-"""Freed pages are given back this many at a time (0.3 s), so that others can write in between."""
+"""How many freed pages are returned at a time (0.3 s), so that others can write in between."""
 
 ALMOST = 0.99
-"""The share of a merge that is to be committed."""
+"""The most progress that a merge reports before it is committed."""
 
 DEAD_SHARE = 0.3
-"""A merge drops documents that no file has any more once they are so large a share of all."""
+"""A merge drops documents that no file has any more once they exceed this share of all."""
 
 
 _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
@@ -34,11 +34,11 @@ _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
     "chunks": ("chunks", "vectors"),
     "vectors": ("vectors",),
 }
-"""What is dropped with each stage."""
+"""The stages dropped along with each stage: itself and those built on it."""
 
 
 class Text(NamedTuple):
-    """A distinct text of a batch: its number, hash, bytes and lines; git's name of a file with it, or None."""
+    """A distinct text of a batch; ``size`` in bytes; ``blob``: git's object id of a file with this text, or None."""
 
     text_id: int
     hash: bytes
@@ -46,36 +46,36 @@ class Text(NamedTuple):
     lines: int
     blob: bytes | None
     name_class: str
-    """Of its files, see ``languages.name_class``."""
+    """The class of its files' names, see ``languages.name_class``."""
 
 
 class Reserved(NamedTuple):
-    """Numbers set aside for one batch: a segment, and its first document."""
+    """Numbers reserved for one batch: its segment, and its first document."""
 
     segment: int
     first: int
 
 
 class Merging(NamedTuple):
-    """How far a merge is, 0 to 1; ``remade``: all chunks were dropped, and are to be rebuilt for every project."""
+    """Progress of a merge, 0 to 1; ``remade``: all chunks were dropped and must be rebuilt for every project."""
 
     share: float
     remade: bool
 
 
 class Writer:
-    """The one connection that writes an index database."""
+    """The only connection that writes to an index database."""
 
     def __init__(self, file: Path) -> None:
         self.connection = schema.connect(file, writer=True)
 
     def close(self) -> None:
-        """Close the database, folding its log back into the file."""
+        """Close the database; SQLite checkpoints the log into the file."""
         self.connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block in one transaction: all of it is kept, or none."""
+        """Run a block in one transaction: either all of it is stored or nothing."""
         try:
             with schema.transaction(self.connection):
                 yield self.connection
@@ -83,7 +83,7 @@ class Writer:
             raise schema.judge(self.connection, error) from error
 
     def add_project(self, root: bytes) -> int:
-        """Return the number of the project at a root, whose files are stored by it."""
+        """Return the number under which the project at a root is stored, adding the project if it is new."""
         known = schema.find_project(self.connection, root)
         if known:
             return known
@@ -97,9 +97,9 @@ class Writer:
         return [row[0] for row in self.connection.execute("SELECT root FROM project")]
 
     def drop_projects(self, roots: Collection[bytes]) -> bool:
-        """Forget projects with their files, what was kept for long enough, and texts that are nobody's then, if many.
+        """Drop projects with their files, expired texts of revisions, and, if they are many, texts without a file.
 
-        Returns whether all chunks were dropped on that occasion: they are to be rebuilt for every project.
+        Returns whether all chunks were dropped in the process; then they must be rebuilt for every project.
         """
         now = int(time.time())
         if not roots and not kept.has_expired(self.connection, now):
@@ -107,22 +107,22 @@ class Writer:
         with self.transaction() as connection:
             kept.drop(connection, now, 1 << 62)
             for number in [schema.find_project(connection, root) for root in roots]:
-                # Texts stay until a merge finds many of them dead: the project may come back, or another may have them.
+                # Texts stay until a merge finds many dead ones: the project may return, or another may have them.
                 query = "DELETE FROM path WHERE project = ? RETURNING text_id"
                 texts = {row[0] for row in connection.execute(query, [number]).fetchall()}
                 chunks.forget_old_names(connection, texts)
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
-            # Candidates are remembered by the generation: readers have to ask again.
+            # Readers cache candidates by generation, so a new one invalidates them.
             take_numbers(connection, "generation")
         *_, merged = self.merge(tidy=True)
         deque(self.shrink(), maxlen=0)
         return merged.remade
 
     def reserve(self, documents: int) -> Reserved:
-        """Set aside numbers for a batch of at most this many documents; numbers are never used twice."""
+        """Reserve numbers for a batch of at most this many documents; numbers are never reused."""
         with self.transaction() as connection:
             segment = take_numbers(connection, "next_segment")
-            # Numbers of a batch that is never stored stay unused; that costs nothing.
+            # If the batch is never stored, its numbers stay unused, which costs nothing.
             return Reserved(segment, take_numbers(connection, "next_text_id", documents))
 
     def put(
@@ -136,12 +136,11 @@ class Writer:
     ) -> tuple[int, list[FileRow]]:
         """Store one batch of a project; return the new generation and the files as stored.
 
-        ``files``: each file's row, whose ``text_id`` is settled here by the content hash alongside it (empty:
-        declined).
+        ``files``: the row of each file and the hash of its text (empty: declined), which determines its ``text_id``.
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            # Texts first, since files refer to them; in one transaction, so no reader sees a file without its postings.
+            # Texts first, since files refer to them. One transaction, so that no reader sees a file without postings.
             _put_texts(connection, reserved, texts, blocks)
             before = "SELECT text_id FROM path WHERE project = ? AND path = ?"
             paths = [*gone, *(file.path for file, _ in files)]
@@ -150,7 +149,7 @@ class Writer:
                 text_id = _find_text(connection, text_hash)
                 stored = file._replace(text_id=text_id)
                 checksum = schema.row_checksum(project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
-                # The project is in the checksum, so a row that lands in another project's part is found, too.
+                # The checksum includes the project, so a row that ends up under another project is detected too.
                 row_of_path = [project, *stored, checksum]
                 connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row_of_path)
                 rows.append(stored)
@@ -169,30 +168,29 @@ class Writer:
         contents: Sequence[tuple[kept.Name, bytes, str]],
         until: int,
     ) -> None:
-        """Store texts of revisions, to be kept until a time in seconds since 1970.
+        """Store texts of revisions, to be kept until ``until``, in seconds since 1970.
 
-        ``contents``: the hash of each one's text, or an empty one and why it has none.
+        ``contents``: the name of each content with the hash of its text, or an empty hash and the reason.
         """
         with self.transaction() as connection:
             _put_texts(connection, reserved, texts, blocks)
             rows = [(name, _find_text(connection, text_hash), skip) for name, text_hash, skip in contents]
             kept.put(connection, rows, until)
-            take_numbers(connection, "generation")  # candidates are remembered by it
+            take_numbers(connection, "generation")  # invalidates cached candidates
 
     def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
-        """Store symbols of texts, and of others why they have none."""
+        """Store the symbols of texts, and for other texts the reason why they have none."""
         with self.transaction() as connection:
             symbols.put(connection, rows)
             for text_id, reason in declined:
                 symbols.put_declined(connection, text_id, reason)
 
     def merge(self, *, tidy: bool = False) -> Generator[Merging, None, None]:
-        """Make one segment of those that are worth it, without documents that no file has any more.
+        """Merge the segments that are worth merging, dropping documents that no file has any more.
 
-        Texts that no file has are dropped when they are many, except for those kept for revisions; fewer stay, so that
-        switching back costs nothing.
-        Yields how far it is, at last 1.0; all of it is kept then, nothing where it is not asked for more.
-        ``tidy``: look for such texts even if segments are few.
+        Texts without a file are dropped only if they are many, so that switching back to a branch costs nothing; those
+        kept for revisions stay. Yields the progress, at last 1.0. The merge is committed only if the generator is run
+        to its end; closing it earlier rolls everything back. ``tidy``: look for such texts even if segments are few.
         """
         anew = False
         with self.transaction() as connection:
@@ -200,15 +198,15 @@ class Writer:
             if tidy or len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
                 dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
-                # Only when they are many: to leave documents out, all postings are decoded and encoded again.
+                # Only if they are many, since dropping documents means decoding and encoding all postings again.
                 dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
                 if dropped:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
-            # As many chunks may be of files that have moved, with no text gone.
+            # Chunks may be dead although no text is: those of files that moved.
             if dropped or chunks.count_orphans(connection) > chunks.total(connection) * DEAD_SHARE:
                 dropped, anew = True, chunks.drop_dead(connection)
-            # All segments where texts are dropped: one that is left as it is would continue proposing them.
+            # If texts are dropped, merge all segments: one left as it is would continue to propose them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
@@ -217,16 +215,15 @@ class Writer:
                 alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
                 for share in segments.merge(connection, rows, alive):
-                    # Inside the transaction: whoever asks for no more closes the generator, and all of it is rolled
-                    # back.
+                    # Inside the transaction, so that closing the generator here rolls everything back.
                     yield Merging(min(ALMOST, (done + share * size) / max(1, total)), anew)
                 done += size
         yield Merging(1.0, anew)
 
     def shrink(self) -> Iterator[float]:
-        """Give freed pages back to the system, yielding how much of that is done, 0 to 1.
+        """Return freed pages to the system, yielding the progress, 0 to 1.
 
-        Once no stage is left that would take them at once.
+        Call it when no stage is left that would reuse them right away.
         """
         freed = left = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
         while left:
@@ -235,7 +232,7 @@ class Writer:
             yield 1 - left / freed
 
     def _find_alive(self, rows: Sequence[SegmentRow]) -> npt.NDArray[np.bool_]:
-        """Return which documents of neighbours are still known."""
+        """Return which documents of adjacent segments still exist."""
         first, last = rows[0].first, rows[-1].last
         alive = np.zeros(last - first + 1, bool)
         if rows[0].kind == segments.Kind.GRAMS:
@@ -254,9 +251,9 @@ def _put_texts(
     connection: sqlite3.Connection, reserved: Reserved, texts: Sequence[Text], blocks: Sequence[Block]
 ) -> None:
     insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
-    # Another batch may have stored some of the texts since this one asked which are known.
+    # Another batch may have stored some of these texts since this one looked up which were known.
     fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
-    # If none is new the numbers stay unused: a segment without documents would cost every lookup.
+    # If none is new, the numbers stay unused: an empty segment would slow every lookup down.
     if fresh:
         row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
         segments.put(connection, row, blocks)
@@ -268,25 +265,24 @@ def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:
         return 0
     found = connection.execute("SELECT id FROM text WHERE hash = ?", [text_hash]).fetchone()
     if found is None:
-        raise Damaged("a text that was here is gone, or its number was taken")
+        raise Damaged("a stored text is missing, or its number was reused")
     return int(found[0])
 
 
-# Grams and words of a text depend on nothing but the database's format. Symbols depend on grammars and queries, chunks
-# on symbols and rules, vectors on chunks and a model. Rows that other code made are dropped, and their stage done
-# again.
+# The grams and words of a text depend only on the database's format. Symbols depend on grammars and queries, chunks on
+# symbols and rules, vectors on chunks and a model. Rows made by another version of the code are dropped and rebuilt.
 
 
 def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> bool:
-    """Return whether the rows of each stage were made by the code of these versions."""
+    """Return whether the rows of each stage were made by these versions of the code."""
     stored = dict(connection.execute("SELECT key, value FROM meta WHERE key LIKE 'stage %'").fetchall())
     return all(stored.get(f"stage {stage}") == version for stage, version in versions.items())
 
 
 def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
-    """Drop the rows of stages of another version, with what was built on them, and note the versions; all or nothing.
+    """Drop the rows of outdated stages and of stages built on them, and record the versions, in one transaction.
 
-    ``versions``: of the late stages; the connection must be the writer's.
+    ``versions``: of the late stages. The connection must be a writer's.
     """
     if are_current(connection, versions):
         return
@@ -295,7 +291,7 @@ def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -
         dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
         if "symbols" in dropped:
             symbols.drop_all(connection)
-            # A file whose name means another language now has another text: it is found changed, and stored again.
+            # If a file's name now means another language, its text differs too: drop the row, so it is stored again.
             rows = connection.execute("SELECT project, path, name_class FROM path JOIN text ON text.id = text_id")
             other = [row[:2] for row in rows.fetchall() if name_class(row[1]) != row[2]]
             connection.executemany("DELETE FROM path WHERE project = ? AND path = ?", other)

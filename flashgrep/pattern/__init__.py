@@ -1,4 +1,4 @@
-"""What to look for: literal or regular expression, its matcher, and the grams a text must hold to match."""
+"""What to search for: a literal or regular expression, its matcher, and the grams that a matching text must have."""
 
 import re
 from collections.abc import Callable
@@ -40,10 +40,10 @@ __all__ = [
     "Pattern",
 ]
 
-MAX_TEXT = 64 * 1024  # Characters over all texts; a longer pattern is a mistake, and reading it would hold the loop.
-SHORT = 2000  # Characters; what people and agents write by hand is far shorter.
+MAX_TEXT = 64 * 1024  # Characters of all texts; a longer pattern is a mistake, and parsing it would block the loop.
+SHORT = 2000  # Characters; handwritten patterns are far shorter.
 CACHED_LONG = 2
-CACHED = 64  # Compiled patterns kept: RE2 takes at most 8 MB for each usual one.
+CACHED = 64  # Compiled patterns; RE2 takes at most 8 MB for an ordinary one.
 
 _NAME = re.compile(r"\\b([A-Za-z0-9_]+)\\b")
 _ONE_LINE = re.compile(r"[ -~]+")
@@ -55,7 +55,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A query as a value: it matches where any of its texts does."""
+    """A query as a value: it matches wherever one of its texts does."""
 
     texts: tuple[str, ...]
     mode: Literal["literal", "regex"] = "regex"
@@ -72,25 +72,25 @@ class Pattern:
 
     @property
     def whole_words(self) -> str:
-        r"""A text whose identifiers stand whole wherever this matches: with `word`, or of `\bname\b`; may be empty."""
+        r"""A text whose identifiers are whole words in every match (`word`, or `\bname\b`); empty if there is none."""
         if len(self.texts) != 1:
             return ""
         if self.mode == "regex":
             found = _NAME.fullmatch(self.texts[0])
             return found[1] if found else self.texts[0] if self.word and _PLAIN.fullmatch(self.texts[0]) else ""
-        # The long s and the sign of Kelvin stand for letters of ASCII, and part a word here alone.
+        # The long s and the Kelvin sign match ASCII letters, but they are no characters of an identifier.
         return self.texts[0] if self.word and not _FOLDING.search(self.texts[0]) else ""
 
     def matcher(self) -> Matcher:
-        """Return the compiled pattern, kept for later calls.
+        """Return the compiled pattern; it is cached.
 
         Raises:
-            BadPattern: what is wrong and where, as a character offset into its text.
+            BadPattern: with the problem and its character offset in the text.
         """
         return _matcher(self)
 
     def grams(self) -> GramExpr:
-        """Return which grams a text must hold for this to match anywhere in it.
+        """Return which grams a text must have for the pattern to match anywhere in it; cached.
 
         Raises:
             BadPattern: as `matcher`.
@@ -99,7 +99,7 @@ class Pattern:
 
 
 class _Cache(Generic[Made]):
-    """What is made of patterns; long ones apart and few, for the tree of a text of 64 KiB takes tens of megabytes."""
+    """A cache by pattern. Long patterns have a small one of their own: the tree of 64 KiB takes tens of megabytes."""
 
     def __init__(self, make: Callable[[Pattern], Made]) -> None:
         self.short = lru_cache(maxsize=CACHED)(make)
@@ -112,17 +112,17 @@ class _Cache(Generic[Made]):
 @_Cache
 def _tree(pattern: Pattern) -> Node:
     if sum(map(len, pattern.texts)) > MAX_TEXT or not pattern.texts:
-        raise BadPattern(f"a pattern has 1 to {MAX_TEXT} characters", at=0, construct="")
+        raise BadPattern(f"a pattern must have 1 to {MAX_TEXT} characters", at=0, construct="")
     insensitive, smart = pattern.case == "insensitive", pattern.case == "smart"
     if pattern.mode == "literal":
         node = literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
     else:
         flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
         node = parse_texts(pattern.texts, flags, smart=smart)
-    # The order matters: line ends are taken out of classes before -x or -w adds conditions about them.
+    # The order matters: line ends are removed from classes before -x or -w adds conditions on them.
     if not pattern.multiline:
         node = within_lines(node, crlf=pattern.crlf)
-    # -x implies -w's condition, and wins over it as in ripgrep.
+    # -x implies the condition of -w and takes precedence over it, as in ripgrep.
     if pattern.line:
         return as_line(node, crlf=pattern.crlf)
     return as_word(node) if pattern.word else node
@@ -137,11 +137,11 @@ def _matcher(pattern: Pattern) -> Matcher:
 def _grams(pattern: Pattern) -> GramExpr:
     text = pattern.texts[0] if len(pattern.texts) == 1 else ""
     is_bare = pattern.mode == "literal" and not (pattern.word or pattern.line)
-    if is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text):  # most questions: a tenth of the time
+    if is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text):  # most queries; takes a tenth of the time
         folded = text.lower()
         need = grams_in(folded.encode())
-        is_loose = pattern.case == "insensitive" or (pattern.case == "smart" and folded == text)
-        return any_of((need, Gram(FOLDS))) if is_loose and ("s" in folded or "k" in folded) else need
+        is_insensitive = pattern.case == "insensitive" or (pattern.case == "smart" and folded == text)
+        return any_of((need, Gram(FOLDS))) if is_insensitive and ("s" in folded or "k" in folded) else need
     return plan_grams(_tree(pattern), multiline=pattern.multiline)
 
 

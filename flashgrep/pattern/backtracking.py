@@ -1,9 +1,9 @@
-"""`engine: "backtracking"`: look-around and back-references by Python's `re`, in a child process that can be killed.
+"""`engine: "backtracking"`: look-around and back-references with Python's `re`, in a child process that can be killed.
 
-Such patterns can take exponential time, and `re` can neither be interrupted nor bounded, so each query has a worker of
-its own and a time limit over all its files. The dialect is that of `re` on text, not ripgrep's.
-A message is eight bytes of length, big-endian, and that many bytes; the worker answers each with one. It gets the
-pattern first, then files. Run as a program, this module is the worker.
+Such patterns can take exponential time, and `re` can be neither interrupted nor limited. So each query has its own
+worker, and a time limit for all its files. The syntax is that of `re` for text, not ripgrep's. A message is a length of
+eight bytes, big-endian, and that many bytes; the worker answers each message with one. It receives the pattern first,
+then files. Run as a program, this module is the worker.
 """
 
 import json
@@ -25,22 +25,22 @@ from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.pattern.matcher import NONE, Span, find_blocks, spans_between
 
 _NICE = 10
-"""Niceness of the worker: it may run away for seconds, and all other work goes first."""
-_ESCAPE = re.compile(r"\\.")  # An escape's letter says nothing about the case that is meant.
+"""Niceness of the worker: it may use the processor for seconds, and all other work takes precedence."""
+_ESCAPE = re.compile(r"\\.")  # The letter of an escape does not count for smart case.
 
 
 class Backtracker:
     """A matcher in a child process; a context manager, for one thread at a time.
 
     Raises:
-        BadPattern: from the constructor, if `re` refuses the pattern.
-        DeadlineExceeded: from any call, once `seconds` are over since the start; the worker is gone then.
+        BadPattern: from the constructor, if `re` rejects the pattern.
+        DeadlineExceeded: from any call, `seconds` after the start; the worker has been killed then.
     """
 
     def __init__(self, pattern: Pattern, *, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
         self._seconds = seconds
-        # The alarm is a second or two behind our own limit: it counts only if nobody is left to kill the worker.
+        # The alarm is a second or two later than our own limit: it matters only if we are not there to kill the worker.
         command = [sys.executable, "-m", "flashgrep.pattern.backtracking", str(int(seconds) + 2)]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._pipes = ChildPipes(self._worker)
@@ -64,7 +64,7 @@ class Backtracker:
         return bool(self.lines(data, limit=1))
 
     def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> list[LineMatch]:
-        """Return what `Matcher.lines` would yield."""
+        """Return the matching lines, as `Matcher.lines` yields them."""
         options = json.dumps({"all_spans": all_spans, "limit": limit}).encode()
         answer: list[Any] = json.loads(self._ask(options + b"\n" + data))
         return [
@@ -84,29 +84,29 @@ class Backtracker:
         try:
             self._pipes.write(len(message).to_bytes(8, "big") + message, self._ends)
             return self._pipes.read(int.from_bytes(self._pipes.read(8, self._ends), "big"), self._ends)
-        except ChildEnded:  # by its alarm, or it is about to
+        except ChildEnded:  # ended by its alarm, or the time limit has passed
             self.close()
-            late = f"the backtracking engine did not finish within {self._seconds:g} s"
-            raise DeadlineExceeded(late) from None
+            problem = f"the backtracking engine did not finish within {self._seconds:g} s"
+            raise DeadlineExceeded(problem) from None
 
 
 def main() -> None:
-    """Serve until standard input ends; `argv[1]` is the number of seconds after which the system ends us."""
+    """Serve until standard input ends; `argv[1]` is the number of seconds until an alarm ends the process."""
     if hasattr(signal, "alarm"):
-        signal.alarm(int(sys.argv[1]))  # our parent may be gone while `re` runs away
+        signal.alarm(int(sys.argv[1]))  # the parent may be gone, and `re` cannot be interrupted
     os.nice(_NICE)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     options = json.loads(_read_message(source))
     escape = options["mode"] == "literal"
     texts = [re.escape(text) if escape else text for text in options["texts"]]
-    # One text stays as it was given, so that an error's position is one in it.
+    # A single text is left unchanged, so that the position of an error refers to it.
     body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
     flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
     smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
     if smart or options["case"] == "insensitive":
         flags |= re.IGNORECASE
     try:
-        pattern = re.compile(body, flags)  # so that an error's position is one in the text as given
+        pattern = re.compile(body, flags)  # first without the additions of -x and -w, for the position of an error
         if options["line"]:
             pattern = re.compile(rf"^(?:{body})$", flags)
         elif options["word"]:
@@ -116,15 +116,15 @@ def main() -> None:
         return
     _write_message(sink, None)
     while message := _read_message(source):
-        asked, _, data = message.partition(b"\n")
-        wanted = json.loads(asked)
+        header, _, data = message.partition(b"\n")
+        request = json.loads(header)
         blocks = find_blocks(_Text(pattern, data), data) if options["multiline"] else _find_lines(pattern, data)
-        found = islice(blocks, wanted["limit"])
-        _write_message(sink, [line if wanted["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
+        found = islice(blocks, request["limit"])
+        _write_message(sink, [line if request["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
 
 
 def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
-    # By "\n" alone, as ripgrep does: str.splitlines would cut at form feeds and U+2028 too.
+    # Split at "\n" only, as ripgrep does: str.splitlines would also split at form feeds and U+2028.
     start = 0
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
         found = spans_between(_Text(pattern, line), line, 0, len(line))
@@ -135,17 +135,17 @@ def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
 
 
 class _Text:
-    """Bytes as text that `re` can search, and the way back to byte offsets; what is not UTF-8 becomes surrogates."""
+    """Bytes decoded for `re`, with a map back to byte offsets; bytes that are not UTF-8 become surrogates."""
 
     def __init__(self, pattern: re.Pattern[str], data: bytes) -> None:
         self._search = pattern.search
         self._text = data.decode(errors="surrogateescape")
-        # re counts characters and every hit counts bytes; for ASCII the two are equal, and no table is made.
+        # `re` counts characters, hits count bytes. For ASCII the two are equal, and no table is needed.
         sizes = (len(char.encode(errors="surrogateescape")) for char in self._text)
         self._offsets = range(len(data) + 1) if data.isascii() else list(accumulate(sizes, initial=0))
 
     def find(self, _data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the first match between two offsets of the data this was made of."""
+        """Return the span of the first match between two offsets of the data given to the constructor."""
         first, last = bisect_left(self._offsets, pos), bisect_left(self._offsets, end)
         found = self._search(self._text, first, last)
         return (self._offsets[found.start()], self._offsets[found.end()]) if found else NONE

@@ -1,13 +1,12 @@
-r"""Which grams a text must hold for a pattern to match: an AND/OR expression over four-byte windows.
+r"""Which grams a text must have for a pattern to match: an AND/OR expression over four-byte windows.
 
-The index computes a text's grams on its bytes with ASCII A-Z folded to a-z, line by line with the line end "\n"
-appended (to a last line without one also): every window of four bytes, save those made of blanks alone.
-So "\n" is only ever a gram's last byte, and a window of blanks is unknown, never absent.
-A text that has a character beyond ASCII which folds to a letter of ASCII also has the gram FOLDS.
+`index/grams.py` defines the grams of a text. Three facts matter here: "\n" occurs only as a gram's last byte; a window
+of blanks is not indexed, so it is unknown, never absent; and a text with a non-ASCII character that folds to an ASCII
+letter also has the gram FOLDS.
 
-The plan follows Russ Cox, "Regular Expression Matching with a Trigram Index" (codesearch): for each node the set of
-exact strings while that stays small, else what its matches begin and end with, and what they must contain. All strings
-are folded.
+The plan follows Russ Cox, "Regular Expression Matching with a Trigram Index" (codesearch): each node has a set of exact
+strings as long as that is small, otherwise the prefixes and suffixes of its matches and the grams they must contain.
+All strings are folded.
 """
 
 from collections.abc import Iterable
@@ -33,14 +32,14 @@ from flashgrep.pattern.tree import (
 )
 
 GRAM = 4
-FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".
-MAX_PARTS = 64  # More do not narrow the candidates, and each costs a posting list.
-MAX_TERMS = 512  # Grams in one expression altogether.
-MAX_STRINGS = 16  # Strings in one set; a class or a product above it breaks the run.
-MAX_CLASS = 64  # Code points of a class, counted before folding.
-MAX_LENGTH = 4096  # Bytes in one exact set; of a larger one only grams and ends are kept.
-MAX_COPIES = 64  # Copies of a counted repetition that are written out.
-MAX_JOINED = 200  # Parts of a sequence that are planned; more hardly narrow, and take 1 ms each.
+FOLDS = b"\n\n\n\n"  # Cannot be a window; it means "has U+017F (folds to s) or U+212A (folds to k)".
+MAX_PARTS = 64  # More parts do not narrow the candidates further, and each one costs a lookup.
+MAX_TERMS = 512  # Grams in one expression.
+MAX_STRINGS = 16  # Strings in one set; a larger class or product ends the run of exact strings.
+MAX_CLASS = 64  # Code points of a class, before folding.
+MAX_LENGTH = 4096  # Bytes in one exact set; of a larger set only the grams, prefixes and suffixes are kept.
+MAX_COPIES = 64  # Unrolled copies of a counted repetition.
+MAX_JOINED = 200  # Planned parts of a sequence; more of them hardly narrow the candidates, and take 1 ms each.
 _BLANKS = b" \t\r\n"
 _EDGE = GRAM - 1
 _FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
@@ -49,7 +48,7 @@ _FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
 
 @dataclass(frozen=True, slots=True)
 class Gram:
-    """One four-byte gram that must occur; of three bytes: any gram that begins with them."""
+    """A four-byte gram that must occur; a value of three bytes stands for any gram with that prefix."""
 
     value: bytes
 
@@ -60,7 +59,7 @@ class Gram:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part holds; without parts it always holds."""
+    """A conjunction; without parts it is always true."""
 
     parts: "tuple[GramExpr, ...]"
 
@@ -70,7 +69,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds; without parts it never does."""
+    """A disjunction; without parts it is always false."""
 
     parts: "tuple[GramExpr, ...]"
 
@@ -85,7 +84,7 @@ NOTHING = AnyOf(())
 
 
 def all_of(parts: Iterable[GramExpr]) -> GramExpr:
-    """Return the conjunction, flattened, without what a stricter part implies or what exceeds the bounds."""
+    """Return the conjunction, flattened, without parts that another part implies or that exceed the bounds."""
     flat: dict[GramExpr, None] = {}
     for part in parts:
         flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
@@ -95,24 +94,24 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     kept: list[GramExpr] = []
     for part in flat:
         if isinstance(part, Gram) and len(part.value) < GRAM:
-            # A gram of three bytes says nothing alongside a full one that begins with it.
+            # A prefix of three bytes is implied by a full gram with that prefix.
             implied = any(gram.startswith(part.value) and gram != part.value for gram in grams)
         else:
-            # (a OR c) says nothing where a is among the parts itself.
+            # (a OR c) is implied by a.
             implied = isinstance(part, AnyOf) and any(_terms(branch) <= flat.keys() for branch in part.parts)
         if not implied:
             kept.append(part)
-    kept.sort(key=_size)  # If we must cut, grams are worth most, then short disjunctions.
+    kept.sort(key=_size)  # If parts must be dropped, keep grams first, then short disjunctions.
     sizes = accumulate(map(_size, kept))
     kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
     return kept[0] if len(kept) == 1 else AllOf(tuple(kept))
 
 
 def any_of(parts: Iterable[GramExpr]) -> GramExpr:
-    """Return the disjunction of grams and of conjunctions of grams; what a weaker alternative covers is left out.
+    """Return the disjunction of grams and conjunctions of grams, without alternatives that imply another one.
 
-    Disjunctions within an alternative are dropped in favour of its grams, so no expression is deeper than three;
-    more than `MAX_PARTS` alternatives are anything.
+    Disjunctions within an alternative are dropped in favour of its grams, so no expression is deeper than three. More
+    than `MAX_PARTS` alternatives give ANYTHING.
     """
     flat: dict[GramExpr, None] = {}
     for part in parts:
@@ -120,9 +119,9 @@ def any_of(parts: Iterable[GramExpr]) -> GramExpr:
     if ANYTHING in flat or len(flat) > MAX_PARTS * 2:
         return ANYTHING
     terms = {part: _terms(part) for part in flat}
-    # And a alone covers (a AND b).
+    # (a AND b) implies a, so next to a it adds nothing.
     kept = [part for part in flat if not any(terms[other] < terms[part] for other in flat)]
-    # Dropping an alternative would lose matches; only the whole disjunction may be given up.
+    # Dropping an alternative would lose matches; only the whole disjunction may be dropped.
     if len(kept) > MAX_PARTS:
         return ANYTHING
     most = max(2, MAX_TERMS // max(1, len(kept)))
@@ -136,7 +135,7 @@ def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
     if isinstance(part, Gram) or not part.parts:
         return (part,)
     grams = tuple(inner for inner in part.parts if isinstance(inner, Gram))
-    # Only disjunctions: the first is chosen, being the shortest (all_of sorts by size).
+    # If there are only disjunctions, take the first; it is the shortest, since all_of sorts by size.
     if not grams:
         return _alternatives(part.parts[0])
     return (grams[0] if len(grams) == 1 else AllOf(grams),)
@@ -151,22 +150,22 @@ def _size(part: GramExpr) -> int:
 
 
 def _spread(parts: "tuple[GramExpr, ...]", most: int) -> "tuple[GramExpr, ...]":
-    """Choose at most `most` parts at even distances, the last included: the grams of a text then overlap least."""
+    """Choose at most `most` parts at even distances, including the last, so that the grams of a text overlap least."""
     if len(parts) <= most:
         return parts
     return tuple(parts[index * (len(parts) - 1) // (most - 1)] for index in range(most))
 
 
 def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
-    """Return what a text must hold to contain `text`, which is folded already."""
+    """Return the grams that a text must have to contain `text`, which must be folded."""
     *lines, rest = text.split(b"\n")
     windows: list[bytes] = []
     for line in [*(line + b"\n" for line in lines), rest]:
         if len(line) == _EDGE and not line.endswith(b"\n"):
-            windows.append(line)  # Three bytes that do not end a line are the start of some gram.
+            windows.append(line)  # Three bytes that do not end a line are a prefix of some gram.
         else:
             windows += [line[at : at + GRAM] for at in range(len(line) - GRAM + 1)]
-    # Windows of blanks alone are not indexed, so none may be asked for.
+    # Windows of blanks are not indexed, so they must not be required.
     return all_of(_spread(tuple(Gram(window) for window in windows if window.strip(_BLANKS)), most))
 
 
@@ -176,7 +175,7 @@ _UNKNOWN: Strings = frozenset((b"",))
 
 
 class _Facts(NamedTuple):
-    """What is known of a node's matches: all of them (`exact`), or how each begins and ends; and what each needs."""
+    """What is known about a node's matches: all of them (`exact`) or prefixes and suffixes, and the grams they need."""
 
     exact: Strings | None
     prefix: Strings = _UNKNOWN
@@ -185,12 +184,12 @@ class _Facts(NamedTuple):
 
     @property
     def starts(self) -> Strings:
-        """What the matches begin with, at full length if they are known."""
+        """What the matches begin with: the whole strings if they are known."""
         return self.prefix if self.exact is None else self.exact
 
     @property
     def ends(self) -> Strings:
-        """What the matches end with, likewise."""
+        """What the matches end with: the whole strings if they are known."""
         return self.suffix if self.exact is None else self.exact
 
 
@@ -199,12 +198,12 @@ _EMPTY = _Facts(_UNKNOWN)
 
 
 def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
-    """Return an expression that holds for every text in which `node` matches.
+    """Return an expression that is true for every text in which `node` matches.
 
-    The two letters beyond ASCII that fold to s and k are so rare that they are planned apart: either the text has one
-    of them, or the match is one of the pattern without them. Otherwise each s or k would double the alternatives.
+    The two non-ASCII letters that fold to s and k are rare, so they are planned separately: either the text has one of
+    them, or it matches the pattern without them. Otherwise each s or k would double the alternatives.
     """
-    if (text := plain_bytes(node)) is not None:  # what most ask for: an eighth of the time
+    if (text := plain_bytes(node)) is not None:  # most queries; takes an eighth of the time
         return grams_in(text.translate(_FOLD))
     node = node if multiline else _with_line_end(node)
     plain = _without_folds(node)
@@ -213,7 +212,7 @@ def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
 
 
 def _with_line_end(node: Node) -> Node:
-    """Read a final `$` as the line end that the index appends to every line; nothing can follow it."""
+    """Replace a final `$` by the line end that the index appends to every line; nothing can follow it."""
     match node:
         case Look("line_end"):
             return Chars(NEWLINE)
@@ -228,7 +227,7 @@ def _with_line_end(node: Node) -> Node:
 
 
 def _without_folds(node: Node) -> Node:
-    """Take U+017F and U+212A out of classes that have the ASCII letters they fold to."""
+    """Remove U+017F and U+212A from classes that have the ASCII letters they fold to."""
     if not isinstance(node, Chars):
         return map_children(node, _without_folds)
     found = node.set
@@ -245,11 +244,11 @@ def _facts(node: Node) -> _Facts:
         case Chars(found) | Octet(found):
             if len(found) > MAX_CLASS:
                 return _NOTHING_KNOWN
-            # Folded only now: two members of a class, as k and K, become one string.
+            # Folding makes one string of two members such as k and K.
             texts = (chr(value).encode() if isinstance(node, Chars) else bytes((value,)) for value in found)
             strings = frozenset(text.translate(_FOLD) for text in texts)
             facts = _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
-        # It consumes nothing; that the condition narrows the matches is left to verification.
+        # Consumes nothing; the condition itself is checked when lines are matched.
         case Look() | Repeat(_, _, 0):
             facts = _EMPTY
         case Concat(parts):
@@ -257,11 +256,11 @@ def _facts(node: Node) -> _Facts:
         case Either(parts):
             facts = _either([_facts(part) for part in parts])
         case Repeat(inner, 0, high):
-            # What may be absent needs nothing; only "?" keeps its two exact cases.
+            # An optional node needs no grams; only "?" has two exact cases.
             facts = _either([_facts(inner), _EMPTY]) if high == 1 else _NOTHING_KNOWN
         case Repeat(inner, low, high):
             copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
-            # An open count: the copies that must be there are known, and the match may continue after them.
+            # Without an upper bound only the required copies are known, and the match may continue after them.
             facts = copies if low == high and low <= MAX_COPIES else _close(copies)
         case Group(inner):
             facts = _facts(inner)
@@ -269,21 +268,21 @@ def _facts(node: Node) -> _Facts:
 
 
 def _join_all(parts: tuple[Node, ...]) -> _Facts:
-    """Join the exact strings of neighbours first, so that long runs meet what is inexact as a whole."""
+    """Join runs of exact parts first, so that each run is joined with an inexact part as a whole."""
     facts, run = _EMPTY, _EMPTY
     for part in map(_facts, parts[:MAX_JOINED]):
         joined = _join(run, part)
-        # The run ends here. It is joined as a whole: its inner grams would be lost at a join of parts.
+        # The run ends here. Join it as a whole: joined part by part, its inner grams would be lost.
         if joined.exact is None:
             facts, joined = _join(_join(facts, run), part) if part.exact is None else _join(facts, run), part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)
-    # What follows the planned parts is unknown, so is how the match ends.
+    # What follows the planned parts is unknown, and so is the end of the match.
     return facts if len(parts) <= MAX_JOINED else _close(facts)._replace(suffix=_UNKNOWN)
 
 
 def _join(left: _Facts, right: _Facts) -> _Facts:
-    """Return what is known of a match of `left` with one of `right` after it."""
+    """Return what is known about a match of `left` followed by one of `right`."""
     if left.exact is not None and right.exact is not None:
         if len(left.exact) * len(right.exact) <= MAX_STRINGS:
             need = left.need if right.need is ANYTHING else all_of((left.need, right.need))
@@ -293,7 +292,7 @@ def _join(left: _Facts, right: _Facts) -> _Facts:
         left = _close(left)
     prefix = left.prefix if left.exact is None else _cross(left.exact, right.starts)
     suffix = right.suffix if right.exact is None else _cross(left.ends, right.exact)
-    # The grams across the seam: the only ones that neither side has by itself.
+    # The grams across the boundary, which neither side has on its own.
     between = _any_text(_cross(left.ends, right.starts))
     return _trim(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
 
@@ -309,12 +308,12 @@ def _either(branches: list[_Facts]) -> _Facts:
 
 
 def _close(facts: _Facts) -> _Facts:
-    """Turn exact strings into needed grams and known ends."""
+    """Turn exact strings into required grams, prefixes and suffixes."""
     return facts if facts.exact is None else _trim(_Facts(None, facts.exact, facts.exact, facts.need))
 
 
 def _trim(facts: _Facts) -> _Facts:
-    """Take the grams out of the known ends, then cut those to the bytes that a neighbour can still complete."""
+    """Require the grams of prefixes and suffixes, then cut these to the bytes that a neighbour can extend to a gram."""
     need = all_of((facts.need, _any_text(facts.prefix), _any_text(facts.suffix)))
     prefix = _shorten({text[:_EDGE] for text in facts.prefix}, first=True)
     suffix = _shorten({text[-_EDGE:] for text in facts.suffix}, first=False)
@@ -322,7 +321,7 @@ def _trim(facts: _Facts) -> _Facts:
 
 
 def _shorten(texts: Iterable[bytes], *, first: bool) -> Strings:
-    """Shorten the strings until they are few enough; the empty string says that nothing is known."""
+    """Shorten the strings until they are few enough; an empty string means that nothing is known."""
     found = frozenset(texts)
     for length in range(_EDGE - 1, -1, -1):
         if len(found) <= MAX_STRINGS:
@@ -336,8 +335,8 @@ def _cross(left: Strings, right: Strings) -> Strings:
 
 
 def _any_text(texts: Strings) -> GramExpr:
-    """Return what a text must hold to contain one of these, which are folded."""
-    # A single text that is too short makes the disjunction say nothing.
+    """Return the grams that a text must have to contain one of these strings, which must be folded."""
+    # One string that is too short makes the whole disjunction useless.
     if len(texts) > MAX_PARTS or not all(len(text) >= _EDGE for text in texts):
         return ANYTHING
     most = max(2, MAX_PARTS // max(1, len(texts)))

@@ -1,4 +1,4 @@
-r"""What a pattern's text is made of: characters, flags, and escapes (`\n`, `\u{e9}`, `\p{Greek}`, `\b{start}`)."""
+r"""The lexer of patterns: characters, flags, and escapes (`\n`, `\u{e9}`, `\p{Greek}`, `\b{start}`)."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
@@ -7,7 +7,7 @@ from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.tree import ANY_BYTE, ANY_CHAR, ASCII_DIGIT, ASCII_SPACE, ASCII_WORD, CharSet, Look, LookKind
 
-HINT = '(engine "backtracking" runs look-around and back-references)'
+HINT = '(engine "backtracking" supports look-around and back-references)'
 
 _BLANK = " \t\n\v\f\r\x85\u200e\u200f\u2028\u2029"  # Pattern_White_Space: what `(?x)` skips
 _CONTROL = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
@@ -43,7 +43,7 @@ class Flags:
 
 
 class Literal(NamedTuple):
-    """One character; `byte` if it was written as two hexadecimal digits."""
+    r"""One character; `byte` if it was written as `\x` and two hexadecimal digits."""
 
     value: int
     byte: bool = False
@@ -51,7 +51,7 @@ class Literal(NamedTuple):
 
 @dataclass(slots=True)
 class Lexer:
-    """A reader of pattern texts, one after the other, and what was seen in them; offsets count characters from 0."""
+    """Reads pattern texts one after the other and notes what they contain; offsets count characters from 0."""
 
     flags: Flags
     text: str = ""
@@ -61,24 +61,24 @@ class Lexer:
     any_uppercase: bool = False
 
     def peek(self) -> str:
-        """Return the character here, or an empty string at the end."""
+        """Return the current character, or an empty string at the end."""
         return self.text[self.pos : self.pos + 1]
 
     def next(self) -> str:
-        """Step over one character and return it; an empty string at the end."""
+        """Consume one character and return it; an empty string at the end."""
         char = self.peek()
         self.pos += 1
         return char
 
     def take(self, token: str) -> bool:
-        """Step over `token` if it is here."""
+        """Consume `token` if the text continues with it; return whether it does."""
         if not self.text.startswith(token, self.pos):
             return False
         self.pos += len(token)
         return True
 
     def take_until(self, end: str, start: int, problem: str) -> str:
-        """Return the text up to `end` and step over both; without an `end`, refuse what began at `start`."""
+        """Consume the text up to `end`, and `end`, and return the text; if `end` is missing, fail from `start` on."""
         at = self.text.find(end, self.pos)
         if at < 0:
             self.fail(problem, start, len(self.text))
@@ -87,7 +87,7 @@ class Lexer:
         return found
 
     def skip_blank(self) -> None:
-        """Under `(?x)`, step over white space and comments."""
+        """Under `(?x)`, skip white space and comments."""
         while self.flags.verbose and self.peek():
             if self.peek() == "#":
                 end = self.text.find("\n", self.pos)
@@ -98,12 +98,12 @@ class Lexer:
                 return
 
     def note_literal(self, value: int) -> None:
-        """Note a literal character: smart case asks for an upper-case one."""
+        """Note a literal character, for smart case."""
         self.any_literal = True
         self.any_uppercase = self.any_uppercase or chr(value).isupper()
 
     def fail(self, message: str, at: int, end: int | None = None) -> NoReturn:
-        """Refuse the pattern because of its part from `at` up to `end` (default: here)."""
+        """Reject the pattern because of its part from `at` to `end` (default: the current position)."""
         construct = self.text[at : self.pos if end is None else end]
         raise BadPattern(f"{message}: {construct!r} at {at}", at=at, construct=construct)
 
@@ -128,7 +128,7 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
         return members if char.islower() else complement(members, unicode_on=lexer.flags.unicode)
     if char in "pP":
         return _read_property(lexer, start, negated=char == "P")
-    # Rust refuses escapes without a meaning, so that one may be added later.
+    # Like Rust, reject escapes without a meaning.
     if not char.isascii() or (char.isalnum() and char not in _CONTROL):
         if char == "K" or char.isdecimal():
             what = "resetting the match start is" if char == "K" else "back-references are"
@@ -138,12 +138,12 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
 
 
 def complement(found: CharSet, *, unicode_on: bool) -> CharSet:
-    """Return what `found` leaves of all code points, or of all bytes with Unicode off."""
+    """Return the complement of `found` among all code points, or among all bytes with Unicode off."""
     return (ANY_CHAR if unicode_on else ANY_BYTE) - found
 
 
 def _read_boundary(lexer: Lexer) -> LookKind:
-    r"""Read `{start}` and the like after `\b`; it is a plain `\b` if the brace begins a repetition or is missing."""
+    r"""Read `{start}` and the like after `\b`; without such a brace, or before a repetition, it is a plain `\b`."""
     start = lexer.pos
     end = start + 1
     while lexer.text[end : end + 1] in _BOUNDARY_CHARS:
@@ -171,7 +171,7 @@ def _read_hex(lexer: Lexer, kind: str, start: int) -> Literal:
     if not digits or set(digits) - set("0123456789abcdefABCDEF"):
         lexer.fail("invalid hexadecimal digit", start)
     value = int(digits, 16)
-    # Surrogates and what is above U+10FFFF.
+    # Neither surrogates nor values above U+10FFFF.
     if value not in ANY_CHAR:
         lexer.fail("hexadecimal literal is not a Unicode scalar value", start)
     return Literal(value, byte=kind == "x" and not braces)

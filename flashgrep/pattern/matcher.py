@@ -1,6 +1,6 @@
-"""Matching one file's bytes: which lines, which spans, how many; ripgrep's line-oriented semantics.
+"""Matching the bytes of a file: which lines, which spans, how many; with ripgrep's line-oriented semantics.
 
-Matches are found by a *finder*: `bytes.find` for a literal, RE2 for the rest, the Pike VM where RE2 cannot say it.
+A *finder* finds matches: `bytes.find` for a literal, RE2 for other patterns, the Pike VM for what RE2 cannot express.
 """
 
 import sys
@@ -33,34 +33,34 @@ from flashgrep.pattern.unicode import word_after, word_before
 Span = tuple[int, int]
 
 NONE: Span = (-1, -1)
-# RE2 keeps a compiled program and its growing automaton within this; past it the search gets slower, never wrong.
+# RE2's limit for a compiled program and its automaton, in bytes; at the limit, searching gets slower, but never wrong.
 MAX_MEM = 8 << 20
-# For patterns whose program alone is larger than the usual allowance (`\w{50}` in Unicode).
+# The limit for patterns whose program alone exceeds MAX_MEM (`\w{50}` in Unicode).
 LARGE_MEM = 96 << 20
 STATE_BYTES = 16 << 20
-"""States of a program times bytes searched in one call: at most about 0.2 s with RE2's slowest engine."""
+"""The most states of a program times bytes in one call: about 0.2 s with RE2's slowest engine."""
 LEAST_BYTES = 1024
 MOST_LINES = 64
-"""Lines with the required bytes and no match, 2 µs each; after this many in a row RE2 takes all lines at once."""
+"""After this many lines in a row with the required bytes but no match, at 2 µs each, RE2 searches all lines at once."""
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
 MANY_BYTES: Final = 4096
 LEAST_REQUIRED: Final = 3
-"""Bytes; shorter ones are in too many lines."""
-_new_match = tuple.__new__  # half of the time of LineMatch(...), which ten thousand hits notice
+"""Bytes; shorter strings occur in too many lines."""
+_new_match = tuple.__new__  # half of the time of LineMatch(...), which matters for ten thousand hits
 
 
 class Finder(Protocol):
     """Finds the leftmost match between two offsets; (-1, -1) if there is none."""
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the first match in data[pos:end]; its conditions see the bytes around that part."""
+        """Return the span of the first match in data[pos:end]; conditions see the bytes around that range."""
         ...
 
 
 class LiteralFinder:
-    """One byte string, as it is."""
+    """Finds a byte string."""
 
     __slots__ = ("_length", "_needle")
 
@@ -75,12 +75,12 @@ class LiteralFinder:
 
 
 class WordFinder(LiteralFinder):
-    """One byte string with no word character on either side."""
+    """Finds a byte string with no word character on either side."""
 
     __slots__ = ()
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the next occurrence that is a word."""
+        """Return the span of the next occurrence that is a whole word."""
         start = data.find(self._needle, pos, end)
         while start >= 0:
             stop = start + self._length
@@ -90,9 +90,9 @@ class WordFinder(LiteralFinder):
                 if before not in _WORD and after not in _WORD:
                     return start, stop
             elif word_before(data, start) is False and word_after(data, stop) is False:
-                # Decoded only alongside bytes above 127. Invalid UTF-8 (None) is not a boundary, as in Rust's regex.
+                # Decode only next to bytes above 127. Invalid UTF-8 (None) is not a boundary, as in Rust's regex.
                 return start, stop
-            # By one byte: occurrences may overlap, and the next one may be a word where this was none.
+            # Advance by one byte: occurrences may overlap, and the next one may be a whole word.
             start = data.find(self._needle, start + 1, end)
         return NONE
 
@@ -100,8 +100,9 @@ class WordFinder(LiteralFinder):
 class Re2Finder:
     """A compiled RE2 program.
 
-    RE2 cannot be interrupted, and beyond its cache of states a line takes time in proportion to the program: 28 ms for
-    the largest. ``by_lines`` says that no match contains a line end: the data is then searched some lines at a time.
+    RE2 cannot be interrupted, and once its cache of states is full, the time for a line is proportional to the size of
+    the program: 28 ms for the largest. ``by_lines`` says that no match contains a line end, so the data can be searched
+    a few lines at a time.
     """
 
     __slots__ = ("_match", "_most", "_program")
@@ -119,7 +120,7 @@ class Re2Finder:
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
         while end - pos > self._most:
-            # Cut after a line end, so no match within a line is cut.
+            # Split after a line end, so that no match is split.
             stop = data.find(b"\n", pos + self._most, end) + 1 or end
             part: Span = self._match(_UNANCHORED, data, pos, stop)[0]
             if part[0] >= 0:
@@ -131,9 +132,9 @@ class Re2Finder:
 
 
 class RequiredFinder:
-    """A finder of matches within a line that all contain one byte string: only lines that have it are searched.
+    """Finds matches within a line that must contain a byte string, by searching only the lines that have it.
 
-    `bytes.find` reads 3 GB/s, RE2 0.3 where a pattern begins with a class.
+    `bytes.find` reads 3 GB/s, RE2 only 0.3 GB/s if the pattern begins with a class.
     """
 
     __slots__ = ("_finder", "_needle")
@@ -149,18 +150,18 @@ class RequiredFinder:
             at = data.find(self._needle, pos, end)
             if at < 0:
                 return NONE
-            # From ``pos`` at the earliest: what lies before it has been reported.
+            # Not before ``pos``: matches before it have been reported.
             start, stop = max(pos, data.rfind(b"\n", pos, at) + 1), data.find(b"\n", at, end)
             found = self._finder.find(data, start, end if stop < 0 else stop)
             if found[0] >= 0 or stop < 0:
                 return found
             pos = stop + 1
-        # The bytes are in nearly every line here: looking for them costs more than it spares.
+        # Nearly every line here has the bytes, so looking for them costs more than it saves.
         return self._finder.find(data, pos, end)
 
 
 class LineMatch(NamedTuple):
-    """A matching line, or the lines of matches that touch: numbers from 1, byte offsets without the final line end."""
+    """A matching line, or the lines of touching matches: numbers from 1, byte offsets without the last line end."""
 
     number: int
     end_number: int
@@ -170,14 +171,14 @@ class LineMatch(NamedTuple):
 
 
 class Matcher:
-    """A compiled pattern; share it freely between threads."""
+    """A compiled pattern; thread-safe."""
 
     def __init__(self, node: Node, *, multiline: bool = False, crlf: bool = False) -> None:
         looks = {part.kind for part in walk(node) if isinstance(part, Look)}
         self._node = node
         self._crlf = crlf
         self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
-        # Multiline was asked for, but only such a pattern can tell: all others take the quicker way by lines.
+        # Only these patterns match differently in multiline mode; all others are searched by lines, which is faster.
         self.crosses_lines = multiline and (
             any(kind.startswith(("line", "text")) for kind in looks)
             or any(isinstance(part, Chars | Octet) and ord("\n") in part.set for part in walk(node))
@@ -186,7 +187,7 @@ class Matcher:
         self._literal: Finder | None = None
         match node:
             case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
-                # -w with a literal: bytes.find and a look at both neighbours are far quicker than RE2.
+                # -w with a literal: bytes.find and a check of both neighbours are far faster than RE2.
                 if needle := plain_bytes(inner):
                     self._literal = WordFinder(needle)
             case _:
@@ -195,7 +196,7 @@ class Matcher:
         self._required = b""
         if self._literal is None:
             check_weight(node)
-            # Where a match begins with some fixed bytes, RE2 finds those as quickly itself.
+            # If every match begins with fixed bytes, RE2 itself finds those just as fast.
             begins_plain = isinstance(node, Concat) and plain_bytes(Concat(node.parts[:LEAST_REQUIRED])) is not None
             if not self.crosses_lines and not begins_plain:
                 required = find_required(node)
@@ -206,21 +207,21 @@ class Matcher:
         if not self.crosses_lines:
             finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
-            # An inexact finder may match too much, never too little: no match is certain. An empty match at the very
-            # end may lie behind the last line end, on no line.
+            # An inexact finder may match too much but never too little, so "no match" is certain. An empty match at the
+            # very end may be after the last line end, on no line.
             if start < 0 or (exact and start < len(data)):
                 return start >= 0
         return next(self.lines(data, limit=1), None) is not None
 
     def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> Iterator[LineMatch]:
-        """Yield at most `limit` matching lines in order, each with its first span or with all of them."""
+        """Yield at most `limit` matching lines in order, each with its first span or with all its spans."""
         found = (self._line_blocks if self.crosses_lines else self._single_lines)(data, all_spans=all_spans)
         if limit is None:
             return found
         return (line for _, line in zip(range(limit), found, strict=False))
 
     def count_lines(self, data: bytes) -> int:
-        """Return how many lines match; where matches may cross lines, how many lines they cover."""
+        """Return how many lines match; if matches may cross lines, how many lines they cover."""
         if self.crosses_lines:
             return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
         finder, exact = self._finder(data)
@@ -232,7 +233,7 @@ class Matcher:
             start, stop = find(data, pos, end)
             if start < 0:
                 break
-            # On to the next line: a line counts once, whatever it has of matches.
+            # Continue at the next line: a line counts once, however many matches it has.
             pos = data.find(b"\n", stop) + 1 or end
             lines += start < end or data[end - 1] != ord("\n")
         return lines
@@ -242,11 +243,11 @@ class Matcher:
         return PikeVm(self._node)
 
     def _finder(self, data: bytes) -> tuple[Finder, bool]:
-        """Return the finder for this kind of text, and whether its matches need no confirmation."""
+        """Return the finder for this kind of text, and whether its matches are exact."""
         if self._literal is not None:
             return self._literal, True
         kind = Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
-        # At most four kinds. Two threads may make one at once; the second replaces an equal one.
+        # At most four kinds. If two threads compile one at the same time, the second replaces an equal one.
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
@@ -274,7 +275,7 @@ class Matcher:
             pos = line_end + 1
             confirming = finder
             if not exact:
-                # An exact finder for this line: RE2 if the line is simpler than the file, else the Pike VM.
+                # An exact finder for this line: RE2 if the line is simpler than the file, otherwise the Pike VM.
                 line_finder, line_exact = self._finder(data[line_start:line_end])
                 confirming = line_finder if line_exact else self._pike_vm
                 start, stop = confirming.find(data, line_start, line_end)
@@ -282,27 +283,27 @@ class Matcher:
                     continue
             spans: tuple[Span, ...] = ((start, stop),)
             if all_spans:
-                # ripgrep shows no span in a CRLF, and no empty one after the last byte of all.
+                # Like ripgrep, report no span within a CRLF, and no empty one after the last byte of the file.
                 before_crlf = self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
                 shown = spans_between(confirming, data, line_start, line_end - before_crlf)
                 spans = tuple(span for span in shown if span[0] < end)
-            # Line feeds are counted from the last hit on: all in all the data is gone through once.
+            # Count line feeds from the previous hit on, so that the data is scanned only once.
             number += count_line_ends(data, counted, line_start)
             counted = line_start
             yield _new_match(LineMatch, (number, number, line_start, line_end, spans))
 
     def _line_blocks(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
-        """Yield the lines of each match, matches on the same or on adjacent lines together."""
+        """Yield the lines of each match; matches on the same or on adjacent lines are combined."""
         finder, exact = self._finder(data)
         if not exact and finder.find(data, 0, len(data)) != NONE:
-            finder = self._pike_vm  # A match of RE2's may be false, or end elsewhere.
+            finder = self._pike_vm  # A match from RE2 may be wrong, or end elsewhere.
         for block in find_blocks(finder, data):
             shown = tuple(span for span in block.spans if span[0] < len(data)) if all_spans else block.spans[:1]
             yield block._replace(spans=shown)
 
 
 def count_line_ends(data: bytes, start: int, end: int) -> int:
-    """Count line feeds between two offsets; numpy is three times as fast, but its call costs too much on short data."""
+    """Count line feeds between two offsets; numpy is three times as fast, but a call costs too much for short data."""
     if end - start < MANY_BYTES:
         return data.count(b"\n", start, end)
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
@@ -320,12 +321,12 @@ def _find_all(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]
         if start < 0:
             return
         yield start, stop
-        # Behind an empty match by one byte, or the loop would stay where it is.
+        # Advance by one byte after an empty match, or the loop would not end.
         pos = stop if start < stop else stop + 1
 
 
 def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
-    """Leave out an empty match right after another."""
+    """Leave out an empty match right after another match."""
     last = -1
     for start, stop in spans:
         if start < stop or stop != last:
@@ -334,9 +335,9 @@ def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
-    """Yield the lines of all matches, matches on the same or on adjacent lines together."""
+    """Yield the lines of all matches; matches on the same or on adjacent lines are combined."""
     number, counted = 1, 0
-    start, end = -1, -1  # Of the block, its last line end included.
+    start, end = -1, -1  # Of the block, including its last line end.
     spans: list[Span] = []
 
     def block() -> LineMatch:
@@ -365,8 +366,8 @@ def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
 def _options(max_mem: int) -> re2.Options:
     options = re2.Options()
     options.max_mem = max_mem
-    # One byte, one character: offsets are bytes, and files with invalid UTF-8 can be searched.
+    # One byte is one character, so offsets count bytes, and files with invalid UTF-8 can be searched.
     options.encoding = re2.Options.Encoding.LATIN1
-    # RE2 would write to stderr, which belongs to the daemon's log.
+    # RE2 would write errors to stderr, which is the daemon's log.
     options.log_errors = False
     return options

@@ -1,7 +1,7 @@
-"""A parser of the Rust regex syntax (what ripgrep's default engine reads): text to tree, bracketed classes included.
+"""A parser of Rust's regex syntax, as in ripgrep's default engine: from text to tree, including bracketed classes.
 
-Grammar: https://docs.rs/regex/latest/regex/#syntax. Flags are resolved while reading, so the tree has none. Below the
-parser is what makes one tree of a question's texts: smart case, matches within lines, `-w` and `-x`.
+Grammar: https://docs.rs/regex/latest/regex/#syntax. Flags are resolved while parsing, so the tree has none. The second
+half of the module builds the tree of a whole pattern: several texts, smart case, matches within lines, `-w` and `-x`.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from flashgrep.pattern.tree import (
     map_children,
 )
 
-MAX_DEPTH = 200  # Nesting past it is a mistake or an attack; the limit keeps the recursion shallow.
+MAX_DEPTH = 200  # Deeper nesting is a mistake or an attack; the limit bounds the recursion.
 MAX_COUNT = 2**32 - 1
 _FLAG_NAMES = {
     "i": "insensitive",
@@ -75,7 +75,7 @@ _POSIX = {
 
 
 def parse(lexer: Lexer, text: str) -> Node:
-    """Read a whole pattern; names of groups and the kinds of literals seen are left in the lexer."""
+    """Parse a whole pattern; the lexer keeps the names of groups and the kinds of literals seen."""
     lexer.text, lexer.pos = text, 0
     node = _alternatives(lexer, 0)
     if lexer.peek():
@@ -84,10 +84,10 @@ def parse(lexer: Lexer, text: str) -> Node:
 
 
 def _alternatives(lexer: Lexer, depth: int) -> Node:
-    """Read sequences separated by `|` up to a `)` or the end; flags set inside end there."""
+    """Parse sequences separated by `|` up to a `)` or the end; flags set inside end there."""
     if depth > MAX_DEPTH:
         lexer.fail("groups nested too deeply", lexer.pos - 1)
-    # (?i) holds up to the end of the group it is in.
+    # (?i) applies up to the end of the enclosing group.
     outer = lexer.flags
     branches: list[Node] = []
     parts: list[Node] = []
@@ -114,9 +114,9 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
 
 
 def _atom(lexer: Lexer, depth: int) -> Node | None:
-    """Read one thing that can be repeated; None for flags, which cannot."""
+    """Parse one item that can be repeated; None for flags, which cannot."""
     checkpoint()
-    # The flags of this place: an escape or a class below reads them while it is parsed.
+    # The flags at the start of the item.
     at, flags = lexer.pos, lexer.flags
     char = lexer.peek()
     if char == "(":
@@ -138,7 +138,7 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
         return _literal(lexer, found, at)
     if isinstance(found, Look):
         return found
-    # With (?-u) a class of bytes above 127 matches single bytes, which need not be UTF-8.
+    # With (?-u) a class with bytes above 127 matches single bytes, which need not be UTF-8.
     return Chars(found, at) if flags.unicode or found.is_ascii() else Octet(found, at)
 
 
@@ -175,16 +175,16 @@ def _repetition(lexer: Lexer, node: Node) -> Repeat:
 def _decimal(lexer: Lexer, digits: str, at: int) -> int:
     if not (digits.isascii() and digits.isdecimal()):
         lexer.fail("repetition quantifier expects a valid decimal", at)
-    # Cut first: reading a number takes time by the square of its length.
+    # Cut first: converting a number takes quadratic time.
     if len(digits.lstrip("0")) > len(str(MAX_COUNT)) or int(digits[-20:]) > MAX_COUNT:
         lexer.fail("repetition count too large", at)
     return int(digits[-20:])
 
 
 def _group(lexer: Lexer, depth: int) -> Node | None:
-    """Read a group; the lexer is at its `(`. None if it only sets flags."""
+    """Parse a group; the lexer is at its `(`. None if it only sets flags."""
     start = lexer.pos
-    # Told apart from a syntax error: the hint names the engine that can do it.
+    # Not an ordinary syntax error: the hint names the engine that supports it.
     for token in _LOOK_AROUND:
         if lexer.take(token):
             lexer.fail(f"look-around is not supported {HINT}", start)
@@ -216,7 +216,7 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
 
 
 def _inline_flags(lexer: Lexer, start: int) -> bool:
-    """Read `i-s:` or `i-s)` and set the flags; True if they end with the `)`."""
+    """Parse `i-s:` or `i-s)` and set the flags; True if they end with `)`."""
     seen: set[str] = set()
     value = True
     lexer.skip_blank()
@@ -244,9 +244,9 @@ def _inline_flags(lexer: Lexer, start: int) -> bool:
 
 
 def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
-    """Read a class; the lexer is at its `[`. With Unicode off it is a set of bytes.
+    """Parse a class; the lexer is at its `[`. With Unicode off it is a set of bytes.
 
-    Binary operators have one precedence and associate to the left; items side by side are a union, which binds
+    Binary operators have the same precedence and associate to the left; adjacent items form a union, which binds
     tighter.
     """
     start = lexer.pos
@@ -257,7 +257,7 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
     negated = lexer.take("^")
     lexer.skip_blank()
     found, combine, items = CharSet(), or_, CharSet()
-    # At the start any number of `-`, or else one `]`, are literal.
+    # At the start, any number of `-`, or otherwise one `]`, are literal.
     while lexer.take("-"):
         items = CharSet.chars("-")
         lexer.skip_blank()
@@ -269,7 +269,7 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
         if not lexer.peek():
             lexer.fail("unclosed character class", start, len(lexer.text))
         operator = _OPERATORS.get(lexer.text[lexer.pos : lexer.pos + 2])
-        # Items side by side are joined first; an operator combines whole unions.
+        # Adjacent items are joined first; an operator combines whole unions.
         if operator is None and lexer.peek() != "]":
             items |= _item(lexer, depth)
             continue
@@ -282,14 +282,14 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
 
 
 def _fold(lexer: Lexer, found: CharSet) -> CharSet:
-    """Return `found`, where case does not matter with all its variants, Unicode's or ASCII's as the flags have it."""
+    """Return `found`, with the other cases of its members (Unicode or ASCII) if the flags say so."""
     if not lexer.flags.insensitive:
         return found
     return unicode.fold(found) if lexer.flags.unicode else unicode.fold_ascii(found)
 
 
 def _item(lexer: Lexer, depth: int) -> CharSet:
-    """Read a nested class, a character, a range, or an escape."""
+    """Parse a nested class, a character, a range, or an escape."""
     if lexer.peek() == "[":
         return _posix(lexer) or _brackets(lexer, depth + 1)
     first = _member(lexer)
@@ -298,7 +298,7 @@ def _item(lexer: Lexer, depth: int) -> CharSet:
     dash = lexer.pos
     is_range = lexer.take("-")
     lexer.skip_blank()
-    if not is_range or lexer.peek() in {"]", "-", ""}:  # a `-` before these is no range
+    if not is_range or lexer.peek() in {"]", "-", ""}:  # a `-` before these is not a range operator
         lexer.pos = dash
         return first if isinstance(first, CharSet) else CharSet.of((first, first))
     last = _member(lexer)
@@ -310,7 +310,7 @@ def _item(lexer: Lexer, depth: int) -> CharSet:
 
 
 def _member(lexer: Lexer) -> CharSet | int:
-    """Read one member: a code point (or byte), or the set an escape stands for."""
+    """Parse one member: a code point (or byte), or the set that an escape stands for."""
     start = lexer.pos
     found = read_escape(lexer) if lexer.peek() == "\\" else Literal(ord(lexer.next()))
     if isinstance(found, Look):
@@ -324,7 +324,7 @@ def _member(lexer: Lexer) -> CharSet | int:
 
 
 def _posix(lexer: Lexer) -> CharSet | None:
-    """Read `[:name:]` or `[:^name:]`; None (and no step) where it is a nested class after all."""
+    """Parse `[:name:]` or `[:^name:]`; None, without consuming anything, if it is a nested class after all."""
     end = lexer.text.find(":]", lexer.pos + 2)
     if not lexer.text.startswith("[:", lexer.pos) or end < 0:
         return None
@@ -338,10 +338,10 @@ def _posix(lexer: Lexer) -> CharSet | None:
 
 
 def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
-    """Parse regular expressions into one tree; smart case looks at the literals of all of them together."""
+    """Parse regular expressions into one tree; smart case considers the literals of all of them."""
     lexer = Lexer(flags)
     nodes = [parse(lexer, text) for text in texts]
-    # Only a parser can tell a literal from an escape's letter, so the texts are read, judged and read again.
+    # Only the parser can tell a literal from the letter of an escape, so smart case may need a second pass.
     if smart and lexer.any_literal and not lexer.any_uppercase:
         return parse_texts(texts, replace(flags, insensitive=True), smart=False)
     return nodes[0] if len(nodes) == 1 else Either(tuple(nodes))
@@ -350,21 +350,21 @@ def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
 def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> Node:
     """Return the tree of literal texts."""
     cased = any(char.isupper() for text in texts for char in text)
-    loose = insensitive or (smart and not cased)
+    folds = insensitive or (smart and not cased)
     sets: dict[str, CharSet] = {}
-    # Each character once: folding one takes microseconds, and a text of 64 KiB has few different ones.
+    # Each distinct character once: folding takes microseconds, and a text of 64 KiB has few different characters.
     for char in set().union(*texts):
         checkpoint()
-        sets[char] = unicode.fold(CharSet.chars(char)) if loose else CharSet.chars(char)
+        sets[char] = unicode.fold(CharSet.chars(char)) if folds else CharSet.chars(char)
     nodes = [Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text))) for text in texts]
     return nodes[0] if len(nodes) == 1 else Either(tuple(nodes))
 
 
 def within_lines(node: Node, *, crlf: bool) -> Node:
-    r"""Keep every match on one line, as ripgrep does: no class matches a line end, `\A` and `\z` mean the line's.
+    r"""Keep every match within a line, as ripgrep does: no class matches a line end, `\A` and `\z` refer to the line.
 
     Raises:
-        BadPattern: a literal line end, which could never match.
+        BadPattern: for a literal line end, which could never match.
     """
     checkpoint()
     match node:
@@ -375,13 +375,13 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
             left = found - banned
             if not left.ranges:
                 construct = "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")
-                raise BadPattern(f"a literal line end at {at} needs multiline", at=at, construct=construct)
+                raise BadPattern(f"the literal line end at {at} requires multiline", at=at, construct=construct)
             return replace(node, set=left)
         case Look(kind, ascii):
-            # RE2 and the Pike VM search whole files, so \A would mean the file's beginning.
+            # RE2 and the Pike VM search whole files, where \A would mean the start of the file.
             return Look(_LINE_ANCHORS.get(kind, kind), ascii)
         case Either(parts) if all(isinstance(part, Chars) for part in parts):
-            # `a|b|\n` equals a class, which may lose its line end where a literal may not.
+            # `a|b|\n` is treated like a class: its line end is removed, not rejected as in a literal.
             ranges = (item for part in parts if isinstance(part, Chars) for item in part.set.ranges)
             return within_lines(Chars(CharSet.of(*ranges)), crlf=crlf)
         case _:
@@ -401,13 +401,13 @@ def as_line(node: Node, *, crlf: bool) -> Node:
 
 
 def _beside(look: Look, node: Node, *, first: bool) -> Node:
-    """Put `look` before (`first`) or after `node`, next to classes split into word and other characters if that helps.
+    """Put `look` before (`first`) or after `node`, splitting classes into word and other characters where needed.
 
-    `half_start [-a]` becomes `half_start - | half_start a`, which RE2 can say; the order of choices stays the same.
+    `half_start [-a]` becomes `half_start - | half_start a`, which RE2 can express; the order of alternatives is kept.
     """
     push = partial(_beside, look, first=first)
     found = edge(node, first=first)
-    # Only a mixed edge needs it: alongside word characters alone, or others alone, RE2 can say the condition as it is.
+    # Only a mixed edge needs it: next to only word characters, or only others, RE2 can express the condition directly.
     if not found.empty and (found.chars & ASCII_WORD).ranges and not found.chars <= ASCII_WORD:
         match node:
             case Chars(chars) | Octet(chars):
@@ -417,7 +417,7 @@ def _beside(look: Look, node: Node, *, first: bool) -> Node:
                 return Concat((push(parts[0]), *parts[1:]) if first else (*parts[:-1], push(parts[-1])))
             case Either() | Group():
                 return map_children(node, push)
-            # One copy is taken out to be next to the condition. What may be absent (low 0) cannot be.
+            # Unroll one copy, to be next to the condition. If the node may be absent (low 0), that is impossible.
             case Repeat(inner, low, high, greedy) if low:
                 rest = Repeat(inner, low - 1, None if high is None else high - 1, greedy)
                 return Concat((push(inner), rest) if first else (rest, push(inner)))

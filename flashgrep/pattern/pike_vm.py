@@ -1,8 +1,8 @@
-r"""An exact matcher for what RE2 cannot say: Unicode `\b` alongside non-ASCII text, half boundaries, CRLF anchors.
+r"""An exact matcher for what RE2 cannot express: Unicode `\b` next to non-ASCII text, half boundaries, CRLF anchors.
 
-A Pike machine (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach") whose steps are cached as in a
-lazy DFA: a state is the ordered list of live threads, and alongside it travel the threads' start offsets.
-Time is linear in the text; about 0.4 µs a byte, so it only confirms lines that RE2 has picked.
+A Pike VM (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach") whose steps are cached as in a lazy
+DFA: a state is the ordered list of live threads; their start offsets are kept separately. Time is linear in the text,
+about 0.4 µs per byte, so it is only used to confirm lines found by RE2.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from typing import NamedTuple
 from flashgrep.pattern.tree import ASCII_WORD, Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_before
 
-MAX_STATES = 4000  # Then the cache starts over: a bound on memory, not on the pattern.
-_NONE = 256  # Stands for the byte before the first and after the last one.
+MAX_STATES = 4000  # The cache is cleared at this size: a limit on memory, not on the pattern.
+_NONE = 256  # Stands for the missing byte before the first and after the last one.
 _LF, _CR = 10, 13
 _MATCH = 0
 _WORD_BYTES = frozenset(ASCII_WORD)
 
-# What the conditions mean, as Rust's regex-automata defines them, by the bytes before and after a position ...
+# The conditions as defined by Rust's regex-automata, by the bytes before and after a position ...
 _ANCHORS: dict[LookKind, Callable[[int, int], bool]] = {
     "text_start": lambda before, _: before == _NONE,
     "text_end": lambda _, after: after == _NONE,
@@ -29,7 +29,7 @@ _ANCHORS: dict[LookKind, Callable[[int, int], bool]] = {
     "line_start_crlf": lambda before, after: before in {_NONE, _LF} or (before == _CR and after != _LF),
     "line_end_crlf": lambda before, after: after in {_NONE, _CR} or (after == _LF and before != _CR),
 }
-# ... or by whether there are word characters on its sides.
+# ... or by whether its neighbours are word characters.
 _WORDS: dict[LookKind, Callable[[Side, Side], bool]] = {
     "word": lambda before, after: bool(before) != bool(after),
     "not_word": lambda before, after: before is not None and before == after,
@@ -56,13 +56,13 @@ class _Check(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """What a byte leads to: the state of its threads, with a new thread or without, and where each came from."""
+    """A cached step: the next state, without and with a new thread, and the thread that each of its threads is from."""
 
     state: "_State"
     fresh: "_State"
     sources: tuple[int, ...]
     matched: int | None
-    """The thread that had matched before the byte."""
+    """The thread that matched before this byte, if any."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +72,7 @@ class _State:
 
 
 class PikeVm:
-    """A compiled tree; `find` returns the leftmost-first match as Rust's engine does."""
+    """A compiled tree; `find` returns the leftmost-first match, like Rust's engine."""
 
     def __init__(self, node: Node) -> None:
         self._looks: list[Look] = []
@@ -87,15 +87,15 @@ class PikeVm:
         state = self._state((self._start,))
         starts = [pos]
         before = data[pos - 1] if pos else _NONE
-        # One step more than there are bytes: a match is noticed at the step after it.
+        # One step more than there are bytes, since a match is noticed in the step after its end.
         for at, byte in enumerate(chain(data[pos:end], (_NONE,)), pos):
             key = (self._flags(data, at, before) if self._looks else 0) | byte
             move = state.moves.get(key) or self._step(state, key)
             if move.matched is not None:
                 best = (starts[move.matched], at)
-            # Offsets are no part of a state, or no state would ever be met twice.
+            # Offsets are not part of a state, or no state would ever recur.
             starts = [starts[source] for source in move.sources]
-            # No thread is begun once there is a match: a later start could not be the leftmost.
+            # After a match no thread is started: it could not be leftmost.
             if best[0] < 0:
                 starts.append(at + 1)
                 state = move.fresh
@@ -110,15 +110,15 @@ class PikeVm:
         state = self._states.get(threads)
         if state is None:
             if len(self._states) > MAX_STATES:
-                # States that are in use stay alive by reference, and are rebuilt when they are met again.
+                # States in use stay alive by reference; others are rebuilt when they recur.
                 self._states.clear()
             state = self._states[threads] = _State(threads)
         return state
 
     def _flags(self, data: bytes, at: int, before: int) -> int:
-        """Return which conditions hold at `at`, as bits above the byte's."""
+        """Return which conditions hold at `at`, as bits above those of the byte."""
         after = data[at] if at < len(data) else _NONE
-        # Nine bits each: 256 values of a byte, and the end of the text.
+        # Nine bits each: the 256 values of a byte, and _NONE.
         key = before << 9 | after
         flags = self._flag_cache.get(key)
         if flags is not None:
@@ -132,17 +132,17 @@ class PikeVm:
             else:
                 holds = _WORDS[look.kind](word_before(data, at), word_after(data, at))
             flags |= holds << bit
-        if not (before | after) & 0x80:  # ASCII neighbours decide every condition by themselves.
+        if not (before | after) & 0x80:  # Between ASCII neighbours these two bytes determine every condition.
             self._flag_cache[key] = flags
         return flags
 
     def _step(self, state: _State, key: int) -> _Move:
-        """Work out and keep the move under `key`: the byte, and the conditions that hold before it."""
+        """Compute and cache the move for `key`: the byte, and the conditions that hold before it."""
         byte, flags = key & 0x1FF, key >> 9
         seen: set[int] = set()
-        threads: dict[int, int] = {}  # Each thread after the byte, and the one it came from.
+        threads: dict[int, int] = {}  # Each thread after the byte, and the one it is from.
         matched: int | None = None
-        # A stack, popped in order of priority: what a thread splits into comes before the next thread.
+        # A stack, popped in order of priority: the branches of a thread come before the next thread.
         stack = [(thread, source) for source, thread in enumerate(state.threads)][::-1]
         while stack:
             at, source = stack.pop()
@@ -151,11 +151,11 @@ class PikeVm:
             seen.add(at)
             if at == _MATCH:
                 matched = source
-                break  # The threads that are left have lower priority.
+                break  # The remaining threads have lower priority.
             match self._program[at]:
                 case _Byte(wanted, then):
                     if byte in wanted:
-                        # The first one to get there has the highest priority and keeps it.
+                        # The first thread to arrive has the highest priority.
                         threads.setdefault(then, source)
                 case _Split(first, second):
                     stack += ((second, source), (first, source))
@@ -171,7 +171,7 @@ class PikeVm:
         return len(self._program) - 1
 
     def _compile(self, node: Node, then: int) -> int:  # noqa: PLR0911 # one case for each kind of node
-        """Write `node` so that it continues at `then`; return where it begins."""
+        """Compile `node` to continue at `then`; return its first instruction."""
         match node:
             case Chars(found):
                 return self._compile(byte_classes(found), then)
@@ -182,7 +182,7 @@ class PikeVm:
                     self._looks.append(node)
                 return self._add(_Check(self._looks.index(node), then))
             case Concat(parts):
-                # Written from the end, so each part knows where it continues.
+                # From the end, so that each part knows where to continue.
                 return reduce(lambda after, part: self._compile(part, after), reversed(parts), then)
             case Either(parts):
                 begins = [self._compile(part, then) for part in reversed(parts)]
@@ -198,7 +198,7 @@ class PikeVm:
 
         copies = node.low
         if node.high is None:
-            # `x+`, or `(x+)?` where none need be: that keeps the priorities right when x may be empty.
+            # `x+`, or `(x+)?` if zero copies are allowed: that keeps the priorities right if x may be empty.
             again = self._add(None)
             begin = self._compile(node.node, again)
             self._program[again] = split(begin)
@@ -208,7 +208,7 @@ class PikeVm:
                 begin = self._add(split(begin))
         else:
             begin = then
-            # Optional copies are nested, (x(x)?)?, not in a row: a row would try every way to leave some out.
+            # Optional copies are nested, (x(x)?)?, not in a row, where every way to omit some would be tried.
             for _ in range(node.high - node.low):
                 begin = self._add(split(self._compile(node.node, begin)))
         for _ in range(copies):

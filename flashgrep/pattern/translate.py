@@ -1,8 +1,8 @@
-r"""From the tree to RE2's syntax, on bytes (RE2's Latin-1 mode: one byte is one character).
+r"""Translating the tree to RE2's syntax, for bytes (RE2's Latin-1 mode: one byte is one character).
 
-What RE2 can say depends on the text it will run on, so each program is made for a kind of text (`Kind`): over ASCII
-text a class needs its ASCII part only and RE2's own `\b` is exact; over other text a Unicode `\b` has no counterpart,
-and the program drops it (`exact` is then False: its matches are a superset, to be confirmed line by line).
+What RE2 can express depends on the text, so each program is made for a kind of text (`Kind`). For ASCII text a class
+needs only its ASCII part, and RE2's `\b` is exact. For other text a Unicode `\b` has no counterpart, so the program
+omits it; `exact` is then False: the matches are a superset, to be confirmed line by line.
 """
 
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ from flashgrep.pattern.tree import (
 )
 from flashgrep.pattern.unicode import byte_classes, count_byte_classes
 
-RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
-MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would hold the interpreter for 0.5 s and take 50 MB.
-# Byte classes that unrolling may add for ASCII text: RE2's worst case is text times pattern, at about 5 ns a step,
-# and cannot be interrupted, so this is 0.1 ms a byte.
+RE2_MAX_REPEAT = 1000  # RE2 rejects larger counts, and larger products of nested counts.
+MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would block the interpreter for 0.5 s and take 50 MB.
+# Byte classes that unrolling may add for ASCII text. RE2's worst case is text times pattern, at about 5 ns a step, and
+# it cannot be interrupted; with this limit it is 0.1 ms per byte.
 MAX_UNROLLED = 20_000
 _NEVER = rb"[^\x00-\xff]"
 _UNKNOWN = Edge(CharSet(), empty=True)
@@ -49,33 +49,33 @@ _ANCHORS: dict[LookKind, bytes] = {
 
 
 class Kind(NamedTuple):
-    """A kind of text: whether it is ASCII throughout, and whether it holds a carriage return."""
+    """A kind of text: whether it is pure ASCII, and whether it has a carriage return."""
 
     ascii: bool
     carriage: bool
 
 
 class Translation(NamedTuple):
-    """RE2's pattern, and whether it matches exactly or a superset."""
+    """RE2's pattern, and whether it matches exactly; otherwise it matches a superset."""
 
     pattern: bytes
     exact: bool
 
 
 def translate(node: Node, kind: Kind) -> Translation:
-    """Write `node` for RE2, without captures: RE2 is slower with them."""
+    """Write `node` for RE2, without captures, which would make RE2 slower."""
     writer = _Writer(kind)
     pattern = writer.write(node)
     return Translation(pattern, writer.exact)
 
 
 def check_weight(node: Node) -> None:
-    """Refuse what is too large for RE2.
+    """Reject a pattern that is too large for RE2.
 
     Raises:
-        BadPattern: the pattern unrolls to more byte classes than the bounds allow.
+        BadPattern: it unrolls to more byte classes than the limits allow.
     """
-    # The first bound is for what repetitions add: alternatives that were written out are bounded by MAX_TEXT.
+    # The first limit is for what repetitions add; what is written out is limited by MAX_TEXT.
     added = _weight(node, plain=True, unrolled=True) - _weight(node, plain=True, unrolled=False)
     if added > MAX_UNROLLED or _weight(node, plain=False, unrolled=True) > MAX_WEIGHT:
         raise BadPattern("pattern is too large once its repetitions are unrolled", at=0, construct="")
@@ -129,7 +129,7 @@ class _Writer:
                 written = []
                 for at, part in enumerate(parts):
                     if isinstance(part, Look):
-                        # A condition's meaning depends on what is next to it, which only the sequence knows.
+                        # A condition's translation depends on its neighbours, which are known only here.
                         before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
                     else:
@@ -149,8 +149,8 @@ class _Writer:
         if _repeat_product(node) <= RE2_MAX_REPEAT:
             exactly = b"{%d}" % low if low == high else b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
             return copy + _COUNTS.get((low, high), exactly) + lazy
-        # More than RE2 counts: write the copies out, what must occur, then what may, each within the one before it.
-        # x{1200,} is x 1200 times and then x*.
+        # More than RE2's limit: write out the required copies, then the optional ones, each nested in the one before.
+        # x{1200,} is x 1200 times, then x*.
         if high is None:
             return copy * (low + 1) + b"*" + lazy
         if high - low > RE2_MAX_REPEAT:
@@ -158,14 +158,14 @@ class _Writer:
         return copy * low + (b"(?:" + copy) * (high - low) + (b")?" + lazy) * (high - low)
 
     def _look(self, look: Look, before: Edge, after: Edge) -> bytes:
-        r"""Write a condition between two edges: as an anchor, or by RE2's `\b` and `\B`, else leave it out."""
+        r"""Write a condition between two edges: as an anchor or by RE2's `\b` and `\B`; otherwise omit it."""
         kind = look.kind
         if kind in _ANCHORS:
-            # RE2 has no anchor for CRLF; without a carriage return in the text the plain one means the same.
+            # RE2 has no CRLF anchors; if the text has no carriage return, the plain ones mean the same.
             exact = not (kind.endswith("crlf") and self.kind.carriage)
             self.exact = self.exact and exact
             return _ANCHORS[kind] if exact else b""
-        # Only one side of a boundary's name is fixed by the pattern; what is known of it decides how RE2 can say it.
+        # Only one side of a start or end boundary is inside the match; what it can be decides how RE2 can express it.
         side = after if kind.endswith("start") else before
         seen = side.chars & ASCII if self.kind.ascii else side.chars
         written: bytes | None = None
@@ -174,12 +174,12 @@ class _Writer:
         elif not side.empty and seen <= ASCII_WORD:
             written = rb"\b"
         elif not side.empty and not (seen & ASCII_WORD).ranges:
-            # The neighbour is not a word character: a half boundary holds where RE2's \B does, a whole one nowhere.
+            # The neighbour is not a word character: a half boundary holds where \B does, a whole one never.
             written = rb"\B" if kind.startswith("half") else _NEVER
         if written is not None and (look.ascii or self.kind.ascii):
             return written
         self.exact = False
-        # If a neighbour is an ASCII word character, RE2's boundary holds wherever the Unicode one does.
+        # Next to an ASCII word character, RE2's boundary holds wherever the Unicode one does.
         sides = (before, after) if kind == "word" else (side,)
         beside_word = any(not side.empty and side.chars <= ASCII_WORD for side in sides)
         return rb"\b" if written == rb"\b" and beside_word else b""

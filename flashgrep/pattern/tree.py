@@ -1,11 +1,11 @@
-"""The syntax tree of a pattern, free of flags and of notation, and what can be read off it.
+"""The syntax tree of a pattern, independent of flags and notation, and properties derived from it.
 
 CharSet  code points or bytes, as sorted, disjoint, inclusive ranges
 
-Chars    one code point of a set, as UTF-8      Either   the first alternative that fits
+Chars    one code point of a set, as UTF-8      Either   the first alternative that matches
 Octet    one byte of a set                      Repeat   low..high times
 Look     a condition that consumes nothing      Group    a capture
-Concat   one after the other; no parts: the empty string
+Concat   a sequence; without parts, the empty string
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ class CharSet:
         """Return the union of inclusive ranges given in any order."""
         merged: list[Range] = []
         for low, high in sorted(ranges):
-            # Adjacent ranges are joined too, so that equal sets have equal ranges and can be compared by them.
+            # Adjacent ranges are merged too, so that sets are equal if and only if their ranges are.
             if merged and low <= merged[-1][1] + 1:
                 merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
             else:
@@ -90,7 +90,7 @@ class CharSet:
 
 ASCII = CharSet(((0, LAST_ASCII),))
 ANY_BYTE = CharSet(((0, 0xFF),))
-ANY_CHAR = CharSet(((0, 0xD7FF), (0xE000, MAX_CODE_POINT)))  # No text in UTF-8 holds a surrogate.
+ANY_CHAR = CharSet(((0, 0xD7FF), (0xE000, MAX_CODE_POINT)))  # UTF-8 has no surrogates.
 NEWLINE = CharSet(((10, 10),))
 LINE_ENDS = CharSet.chars("\r\n")
 ASCII_DIGIT = CharSet.of((0x30, 0x39))
@@ -116,7 +116,7 @@ LookKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One code point of `set`, encoded in UTF-8; `at` is where the pattern says so."""
+    """One code point of `set`, encoded in UTF-8; `at` is its offset in the pattern."""
 
     set: CharSet
     at: int = field(default=0, compare=False)
@@ -124,7 +124,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Octet:
-    """One byte of `set`, be it part of a character or not."""
+    """One byte of `set`, whether or not it is part of a character."""
 
     set: CharSet
     at: int = field(default=0, compare=False)
@@ -132,7 +132,7 @@ class Octet:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A condition on a position; `ascii` word conditions judge the neighbouring bytes, the others code points."""
+    """A condition on a position; word conditions look at neighbouring bytes if `ascii`, otherwise at code points."""
 
     kind: LookKind
     ascii: bool = False
@@ -140,21 +140,21 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """One part after the other."""
+    """A sequence of parts."""
 
     parts: "tuple[Node, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """The first alternative under which the whole matches."""
+    """Alternatives; the first one with which the whole pattern matches is chosen."""
 
     parts: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`low` to `high` times (None: no bound)."""
+    """`low` to `high` times (None: unbounded)."""
 
     node: "Node"
     low: int
@@ -164,7 +164,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A capture. Nothing asks what it matched, but it is not a class where its content would be one."""
+    """A capture. What it matched is never used, but a group is not merged into a class as its content might be."""
 
     node: "Node"
 
@@ -203,7 +203,7 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def plain_bytes(node: Node) -> bytes | None:
-    """Return the bytes that `node` matches if there is just one such string, and no condition."""
+    """Return the bytes that `node` matches if it is a single string without conditions."""
     match node:
         case Chars(found) | Octet(found) if len(found) == 1:
             value = found.ranges[0][0]
@@ -218,7 +218,7 @@ def plain_bytes(node: Node) -> bytes | None:
 
 
 def find_required(node: Node) -> bytes:
-    """Return the longest byte string seen that is in every match of `node`, of at most 64 bytes; empty: none is."""
+    """Return a long byte string, of at most 64 bytes, that is in every match of `node`; empty if none is found."""
     match node:
         case Concat(parts):
             best = run = b""
@@ -229,7 +229,7 @@ def find_required(node: Node) -> bytes:
                 if len(best) >= _ENOUGH:
                     return best[:_ENOUGH]
             return best
-        # At least once: what each copy needs, the match needs.
+        # Repeated at least once, so the match needs what a copy needs.
         case Group(inner) | Repeat(inner, low=1):
             return find_required(inner)
         case _:
@@ -237,14 +237,14 @@ def find_required(node: Node) -> bytes:
 
 
 class Edge(NamedTuple):
-    """The characters (bytes above 127 included) at one end of a match, and whether the match may be empty."""
+    """The characters (or bytes) that a match may begin or end with, and whether the match may be empty."""
 
     chars: CharSet
     empty: bool
 
 
 def edge(node: Node, *, first: bool) -> Edge:
-    """Return what the matches of `node` begin (`first`) or end with."""
+    """Return what the matches of `node` begin with (`first`) or end with."""
     match node:
         case Chars(found) | Octet(found):
             return Edge(found, empty=False)
@@ -264,12 +264,12 @@ def edge(node: Node, *, first: bool) -> Edge:
 
 
 def edge_of(parts: tuple[Node, ...], *, first: bool) -> Edge:
-    """Return what the first of the parts that takes a character begins (or ends) with."""
+    """Return what a sequence may begin with (`first`) or end with; ``parts`` are given from that end on."""
     ranges: list[Range] = []
     for part in parts:
         found = edge(part, first=first)
         ranges += found.chars.ranges
-        # This part always takes a character, so what follows cannot be at the edge.
+        # This part always consumes a character, so what follows cannot be at the edge.
         if not found.empty:
             return Edge(CharSet.of(*ranges), empty=False)
     return Edge(CharSet.of(*ranges), empty=True)
