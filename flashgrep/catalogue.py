@@ -19,7 +19,7 @@ from flashgrep.config import Loaded, Settings
 from flashgrep.edit.editor import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
-from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import is_bare
 from flashgrep.ingest.buffers import Buffers
 from flashgrep.ingest.outside import OutsideWatch
@@ -285,7 +285,7 @@ class Catalogue:
 
         async def open_quietly() -> None:
             try:
-                with contextlib.suppress(FlashgrepError, OSError):
+                with contextlib.suppress(Exception):
                     await self.open(root)
             finally:
                 self._opening.discard(root)

@@ -3,10 +3,13 @@
 import base64
 import codecs
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 from flashgrep.errors import InvalidParams
+
+_LAST = 2**63 - 1
 
 SkipReason = Literal["binary", "too_large", "unreadable", "encoding", "not_a_file", "unparsed"]
 
@@ -50,6 +53,16 @@ class FileStat:
     mtime_ns: int
     ctime_ns: int
     inode: int
+
+    @classmethod
+    def from_status(cls, found: os.stat_result) -> "FileStat":
+        """Return the version in a status; a number beyond what SQLite and numpy hold becomes the nearest they do."""
+        return cls(found.st_size, clamp(found.st_mtime_ns), clamp(found.st_ctime_ns), clamp(found.st_ino))
+
+
+def clamp(number: int) -> int:
+    """Return the nearest number of 64 bits: a file may be dated after the year 2262, an inode number be unsigned."""
+    return max(-_LAST - 1, min(number, _LAST))
 
 
 def path_to_text(path: bytes) -> str:

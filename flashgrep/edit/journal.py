@@ -26,6 +26,7 @@ from flashgrep.edit.root import Place, Root
 from flashgrep.edit.system import TEMPORARY, discard, translate_errors, write_all
 from flashgrep.errors import FlashgrepError
 from flashgrep.ingest.openat import Descriptor
+from flashgrep.model import FileStat
 
 _FOLDER = b"journal"
 _MOST_JOURNAL = 4 << 20  # bytes; a batch of 500 operations needs a tenth
@@ -62,7 +63,10 @@ class Recovered:
 
 def version(status: os.stat_result | None) -> Version | None:
     """Return what tells a file's content from another's; a rename or a link leaves it as it is."""
-    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+    if status is None:
+        return None
+    stat = FileStat.from_status(status)  # orjson refuses numbers beyond 64 bits
+    return stat.inode, stat.size, stat.mtime_ns
 
 
 class Journal:

@@ -30,7 +30,7 @@ from flashgrep.handlers.common import (
     open_view,
     resolve_path,
 )
-from flashgrep.handlers.text import Style
+from flashgrep.handlers.text import Style, format_time
 from flashgrep.model import path_from_json, path_to_json
 from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, RevisionText, Usage, handler
 from flashgrep.search.snapshot import SearchStats
@@ -66,7 +66,7 @@ def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
 
 def format_day(seconds: int) -> str:
     """Return the day of a time in seconds since 1970."""
-    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+    return format_time(seconds).partition("T")[0]
 
 
 @handler("list_revisions", command="revisions", toolset="editors", render=render_revisions)

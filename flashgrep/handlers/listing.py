@@ -4,7 +4,6 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -38,7 +37,7 @@ from flashgrep.handlers.common import (
     view_of,
 )
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
-from flashgrep.handlers.text import Style
+from flashgrep.handlers.text import Style, format_time
 from flashgrep.ingest.finder import Found, Key, Window, find, folder_of
 from flashgrep.ingest.globs import GlobOptions, escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
@@ -261,7 +260,7 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
         if not style.is_person and order == "size":
             said = f" {file['size']}"
         elif not style.is_person and order == "modified":
-            said = f" {datetime.fromtimestamp(file['modified_unix'], UTC):%Y-%m-%dT%H:%M:%SZ}"
+            said = f" {format_time(file['modified_unix'])}"
         yield style.path(file) + said
 
 

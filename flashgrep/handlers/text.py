@@ -220,8 +220,11 @@ def render_fields(fields: Iterable[tuple[str, str]], style: Style) -> Iterator[s
 
 
 def format_time(seconds: float) -> str:
-    """Return a time in seconds since 1970, in UTC."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    """Return a time in seconds since 1970, in UTC; one after the year 9999, as files may have, as a number."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"@{seconds:.0f}"
 
 
 def format_json(result: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.model import clamp
 from flashgrep.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
@@ -137,7 +138,10 @@ class FileTable:
         files = iter(files)
         while batch := list(islice(files, COMPARED)):
             at = np.array([places.get(file[0], -1) for file in batch], np.int64)
-            now = np.array([file[1:] for file in batch], np.int64)
+            try:
+                now = np.array([file[1:] for file in batch], np.int64)
+            except OverflowError:
+                now = np.array([[clamp(number) for number in file[1:]] for file in batch], np.int64)
             known = np.flatnonzero(at >= 0)
             same = np.zeros(len(batch), bool)
             same[known] = (self.columns[at[known], _STAT] == now[known]).all(axis=1)

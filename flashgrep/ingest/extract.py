@@ -91,7 +91,7 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
     try:
         found = os.fstat(handle)
         size = found.st_size
-        stat = FileStat(size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        stat = FileStat.from_status(found)
         if not S_ISREG(found.st_mode):
             return stat, Skipped("not_a_file")
         # Before reading a byte of it.
@@ -117,7 +117,7 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
     except OSError:
         # Its folder cannot be read either.
         return FileStat(0, 0, 0, 0), Skipped("unreadable", error.strerror or "")
-    stat = FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    stat = FileStat.from_status(found)
     if error.errno in _NO_FILE:
         return stat, Skipped("not_a_file")
     return stat, Skipped("unreadable", error.strerror or "")

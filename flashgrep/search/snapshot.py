@@ -173,22 +173,15 @@ class Snapshot:
 
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's size and time as it is now; None where it cannot be told."""
-        if path in self.unsaved:
-            stat = self.read_with_stat(path)[0]
-            return None if stat is None else (stat.size, stat.mtime_ns)
-        try:
-            found = self.files.lstat(path)
-        except OSError:
-            return None
-        return found.st_size, found.st_mtime_ns
+        stat = self.read_with_stat(path)[0] if path in self.unsaved else self.stat(path)
+        return None if stat is None else (stat.size, stat.mtime_ns)
 
     def stat(self, path: bytes) -> FileStat | None:
         """Return what tells a file's version apart, as it is on disk now; None where it cannot be told."""
         try:
-            found = self.files.lstat(path)
+            return FileStat.from_status(self.files.lstat(path))
         except OSError:
             return None
-        return FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def read(self, path: bytes) -> Document | Skipped | None:
         """Return a file's text as it is now, or why it has none; None: it is gone."""

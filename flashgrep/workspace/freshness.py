@@ -8,7 +8,6 @@ from typing import NoReturn
 import anyio
 import anyio.to_thread
 
-from flashgrep.errors import Busy
 from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.workspace.tree import Tree
 
@@ -150,29 +149,33 @@ class Freshness:
         """Read events and what they require until there are none; False: they do not end.
 
         Under ``lock``. Whatever is read is recorded in the tree before the next wait, so that a cancellation loses
-        nothing.
+        nothing. After a failure, the next call sweeps: what it had read is unknown.
         """
         tree, watcher = self._tree, self._watcher
-        self.swept_because = watcher.failed
-        if watcher.failed:
-            tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
-            return True
-        # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
-        if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
-            # The marker did not come back: events may be lost, so list the tree again.
-            tree.listed_since = None
-        # An endless build would block the question for ever; its answer says that it is not fresh.
-        for _ in range(MOST_ROUNDS):
-            changes = watcher.drain()
-            tree.take(changes)
-            if tree.listed_since is None:
+        try:
+            self.swept_because = watcher.failed
+            if watcher.failed:
                 tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
-                continue
-            if not changes and not tree.unread:
                 return True
-            # A new folder may already have files, which no event reports.
-            for folder in list(tree.unread):
-                tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
+            # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
+            if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
+                # The marker did not come back: events may be lost, so list the tree again.
+                tree.listed_since = None
+            # An endless build would block the question for ever; its answer says that it is not fresh.
+            for _ in range(MOST_ROUNDS):
+                changes = watcher.drain()
+                tree.take(changes)
+                if tree.listed_since is None:
+                    tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
+                    continue
+                if not changes and not tree.unread:
+                    return True
+                # A new folder may already have files, which no event reports.
+                for folder in list(tree.unread):
+                    tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
+        except Exception:
+            tree.listed_since = None
+            raise
         return False
 
     async def follow(self, refresh: Callable[[], Awaitable[bool]]) -> NoReturn:
@@ -180,7 +183,8 @@ class Freshness:
         number = self._watcher.fileno()
         while True:
             begun = anyio.current_time()
-            with contextlib.suppress(Busy):  # out of descriptors: questions report it
+            # Whatever it was, the next question meets it and reports it. Raised here, it would end the daemon.
+            with contextlib.suppress(Exception):
                 await refresh()
             took = anyio.current_time() - begun
             if number is not None:

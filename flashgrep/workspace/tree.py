@@ -20,6 +20,7 @@ from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.outside import OutsideRules, OutsideWatch
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
+from flashgrep.model import clamp
 from flashgrep.search.snapshot import MTIME_NS, Snapshot
 
 MOST_STORED = 16
@@ -188,7 +189,7 @@ class Tree:
         if found.st_nlink > 1:  # an event has only the name by which a file was written
             if ours:
                 self._watcher.add_file(path)
-            for twin in self.table.same_inode(found.st_ino):
+            for twin in self.table.same_inode(clamp(found.st_ino)):
                 if twin != path:
                     self._mark_as_is(files, twin)
         is_excluded = stat.S_ISREG(found.st_mode) and not ours

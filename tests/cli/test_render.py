@@ -11,7 +11,7 @@ from flashgrep.cli.methods import render
 from flashgrep.handlers.query import render_query
 from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.symbols import render_map, render_outline, render_symbols
-from flashgrep.handlers.text import FOR_MODEL, Style
+from flashgrep.handlers.text import FOR_MODEL, Style, format_time
 
 HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
 
@@ -170,3 +170,8 @@ def test_an_answer_without_a_renderer_is_an_outline_of_what_it_has() -> None:
         "  - line: 4\nn: 0\n"
     )
     assert (stderr, status) == (b"", 0)
+
+
+def test_a_time_after_the_year_9999_is_shown_as_a_number() -> None:
+    assert format_time(0) == "1970-01-01T00:00:00Z"
+    assert format_time(2**60) == "@1152921504606846976"

@@ -5,12 +5,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
 
+from flashgrep.index.table import FileRow, FileTable
 from flashgrep.ingest import watch
 from flashgrep.ingest.watch import Change
+from flashgrep.model import FileStat
+from flashgrep.workspace.freshness import Freshness, SwitchableWatcher
 from tests.support.truth import ripgrep
-from tests.support.workspace import ask, files_with, index_of, opened, put
+from tests.support.workspace import BOUND, ask, files_with, index_of, opened, put
 
 # The warning is watchdog's, of folders made one in another; as an error it would end watchdog's thread.
 by_watchdog = pytest.param(
@@ -233,6 +237,56 @@ async def test_an_overflow_told_by_the_watcher_means_a_sweep(root: Path) -> None
         assert workspace.tree.listed_since is None
         assert await workspace.refresh()
         assert workspace.tree.listed_since is not None
+
+
+async def test_files_dated_beyond_64_bits_are_followed_as_others(root: Path) -> None:
+    put(root, {"late.txt": b"needle\n", "early.txt": b"needle\n"})
+    os.utime(root / "late.txt", (2e10, 2e10))  # in the year 2603: 2262 is the last one that fits
+    os.utime(root / "early.txt", (-2e10, -2e10))
+    async with opened(root) as workspace:
+        assert await files_with(workspace, "needle") == {b"early.txt", b"late.txt"}
+        await workspace.wait_indexed()
+        assert await workspace.freshness.switch(on=False)  # each question compares the whole tree with the index
+        assert await files_with(workspace, "needle") == {b"early.txt", b"late.txt"}
+        assert workspace.progress.stage != "failed"
+        put(root, {"late.txt": b"thread\n"})
+        os.utime(root / "late.txt", (2e10 + 1, 2e10 + 1))
+        assert await files_with(workspace, "thread") == {b"late.txt"}
+        assert await files_with(workspace, "needle") == {b"early.txt"}
+
+
+def test_numbers_beyond_64_bits_are_told_as_the_nearest(tmp_path: Path) -> None:
+    found = os.lstat(tmp_path)
+    numbers = {"st_mtime_ns": 2**80, "st_ctime_ns": -(2**80)}
+    odd = os.stat_result((found.st_mode, 2**64 - 1, *found[2:]), numbers)
+    assert FileStat.from_status(odd) == FileStat(found.st_size, 2**63 - 1, -(2**63), 2**63 - 1)
+    files = [(b"a", 1, 2**80, -(2**80), 2**64 - 1), (b"b", 1, 2, 3, 4)]
+    table = FileTable().with_changes([FileRow(b"a", 1, "", 1, 2**63 - 1, -(2**63), 2**63 - 1)], [])
+    assert table.compare(files) == ({b"b": 1}, [])
+
+
+async def test_a_project_whose_changes_cannot_be_read_does_not_end_the_daemon(root: Path) -> None:
+    async with opened(root) as workspace, anyio.create_task_group() as tasks:
+        calls = 0
+        again = anyio.Event()
+
+        async def refresh() -> bool:
+            nonlocal calls
+            calls += 1
+            if calls == 1:
+                raise ValueError("a fault of ours")
+            again.set()
+            return True
+
+        watcher = SwitchableWatcher(lambda: watch.watch(workspace.root))
+        watcher.add(b"")
+        tasks.start_soon(Freshness(workspace.tree, watcher).follow, refresh)
+        with anyio.fail_after(BOUND):
+            while not again.is_set():
+                put(root, {"a.txt": b"%d\n" % calls})
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+        watcher.close()
 
 
 async def test_odd_files_are_left_alone_and_told_about(root: Path) -> None:
