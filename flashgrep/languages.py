@@ -1,4 +1,4 @@
-"""Languages: one table with everything known about each.
+"""One table with everything known about each language.
 
 Filters by type (``-t py``) follow ripgrep's own table instead, which gives a file several types
 (``ingest/globs.py``).
@@ -52,7 +52,7 @@ class Language:
     """A pattern matched by definitions invisible to other files."""
 
     def globs(self) -> tuple[str, ...]:
-        """Return globs of its files' names."""
+        """Return globs for the names of its files."""
         entries = self.files.split()
         return tuple(entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}" for entry in entries)
 
@@ -294,7 +294,7 @@ def classes_of(named: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _language_of_name(name: str) -> Language:
-    """Look up the whole name, then its endings, longest first and as written before lower case, then globs."""
+    """Look up the whole name, then its endings (longest first, each as written, then in lower case), then globs."""
     endings = ["=" + name]
     at = name.find(".", 1)
     while at > 0:

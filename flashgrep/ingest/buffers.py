@@ -1,7 +1,7 @@
-"""Files as they are in a client's editor, not saved: bounded, in memory alone, gone with the connection.
+"""Files as they are in a client's editor, unsaved: bounded, only in memory, dropped with the connection.
 
-A buffer is a list of lines, so that an edit costs what it touches. Questions see its text (``UnsavedText``), which is
-made when the first of them comes after an edit.
+A buffer is a list of lines, so that an edit costs only what it touches. Questions see its text (``UnsavedText``), which
+is built for the first question after an edit.
 """
 
 import time
@@ -19,26 +19,26 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document, FileStat, Skipped, path_to_text
 
 MOST_BYTES: Final = 8 << 20
-"""Bytes of one buffer: as much as a line of a wire carries."""
+"""Bytes of one buffer: as many as one line of a wire can carry."""
 MOST_BYTES_TOGETHER: Final = 64 << 20
 MOST_BUFFERS: Final = 1_000
-"""Of one connection, with as many bytes together."""
+"""Buffers of one connection; MOST_BYTES_TOGETHER bounds their bytes."""
 MOST_HELD_BY_ALL: Final = 256 << 20
-"""Bytes of memory that the buffers of all connections may take together. Who holds no more than a fair share is not
-refused for what others hold, so they take twice as much at most.
+"""Bytes of memory that the buffers of all connections may take together. A connection that takes less than its share is
+not refused because of others, so the total is at most twice as much.
 """
 BUFFER_BYTES, LINE_BYTES = 1_024, 64
-"""What a buffer and each of its lines take alongside the text, of which questions see another copy."""
+"""Memory for a buffer and for each of its lines, besides the text and the copy of it that questions see."""
 MOST_TOUCHED: Final = 32 << 20
-"""Bytes of lines that the edits of one call touch, so that none holds the daemon up: about 50 ms."""
+"""Bytes of lines that the edits of one call may touch, so that none blocks the daemon for more than about 50 ms."""
 Name: TypeAlias = tuple[str | None, bytes]
-"""The project and the path that a call gave."""
+"""The project and the path given in a call."""
 
 
 class Edit(NamedTuple):
-    """A stretch of a text and what takes its place; None: the whole text.
+    """A range of a text and its replacement; None: the whole text.
 
-    Lines and columns count from 1; a column is a place between two characters, the one before its first character is 1.
+    Lines and columns count from 1; a column is a position between two characters, 1 is before the first.
     """
 
     start: tuple[int, int] | None
@@ -52,15 +52,15 @@ class UnsavedText:
 
     data: bytes
     document: Document | Skipped
-    """The text as it is searched, or why it is not: it has a NUL byte."""
+    """The text to search, or why there is none: it has a NUL byte."""
     time_ns: int
-    """When it came to be."""
+    """When this state was made."""
     compared: tuple[FileStat, bool] | None = None
-    """A version of the file, and whether that has the same text."""
+    """A version of the file on disk, and whether it has the same text."""
     is_saved: bool = False
-    """Whether the file had the same text when the last question came."""
+    """Whether the file had the same text at the last question."""
     parsed: tuple[tuple[str, bytes], FileSymbols | Skipped] | None = None
-    """The language and text that a question was about last, and its symbols with what was read out of it."""
+    """The language and text of the last question, and their symbols with what was read from them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,29 +68,29 @@ class Buffer:
     """A file that a client has open."""
 
     path: bytes
-    """Absolute, without links."""
+    """Absolute, links resolved."""
     version: int
     lines: list[bytes]
-    """Without their LF; the last one may be empty."""
+    """Without line feeds; the last one may be empty."""
     size: int
     is_behind: bool = False
-    """Whether an edit was refused: the client's text is another one until it opens the file again."""
+    """Whether an edit was refused: until the client opens the file again, its text differs from this one."""
     _text: UnsavedText | None = None
 
     @property
     def memory(self) -> int:
-        """About how many bytes of memory it takes."""
+        """About how many bytes of memory the buffer takes."""
         return estimate_memory(self.size, len(self.lines))
 
     def text(self) -> UnsavedText:
-        """Return the text as it is now."""
+        """Return the present text."""
         if self._text is None:
             data = b"\n".join(self.lines)
             self._text = UnsavedText(data, extract(data), time.time_ns())
         return self._text
 
     def replace_lines(self, lines: list[bytes], size: int, version: int) -> None:
-        """Take another text."""
+        """Replace the text."""
         self.lines, self.size, self.version, self._text = lines, size, version, None
 
 
@@ -103,16 +103,16 @@ class Buffers:
     """The buffers of one connection."""
 
     def __init__(self, of_all: "WeakSet[Buffers]") -> None:
-        """``of_all``: those of every connection, which share one bound; these count as long as the connection lasts."""
+        """``of_all``: the buffers of every connection, which share one bound; each counts until its connection ends."""
         self._of_all = of_all
         of_all.add(self)
         self.memory = 0
-        """About how many bytes of memory they take."""
+        """About how many bytes of memory the buffers take."""
         self.lock = anyio.Lock(fast_acquire=True)
-        """Held while a file is opened, which looks at the disk: what the client asks next waits for it."""
+        """Held while a file is opened, which reads the disk: the client's next requests wait for that."""
         self._buffers: dict[bytes, Buffer] = {}
         self._names: dict[Name, bytes] = {}
-        """What files were opened by: an edit need not look at the disk to find its buffer."""
+        """The names that files were opened by, so that an edit finds its buffer without reading the disk."""
 
     def __len__(self) -> int:
         return len(self._buffers)
@@ -122,55 +122,55 @@ class Buffers:
         return [self._buffers[path] for path in sorted(self._buffers)]
 
     def find(self, name: Name) -> bytes | None:
-        """Return the path of the buffer that was opened so, or None."""
+        """Return the path of the buffer opened by this name, or None."""
         return self._names.get(name)
 
     def open(self, name: Name, path: bytes, text: str, version: int) -> Buffer:
-        """Take a file's text, also of one that is open.
+        """Open a file with a text; if it is open already, replace its text.
 
         Raises:
             InvalidParams: not_utf8.
-            TooLarge: the text, all texts together, their number, or all texts of all connections.
+            TooLarge: the text, this connection's texts together, their number, or the texts of all connections.
 
         """
         lines = _split(text)
         buffer = Buffer(path, version, lines, len(lines) - 1 + sum(map(len, lines)))
         self._check_size(buffer.size, len(lines), self._buffers.get(path))
-        # Checked before anything is taken: a refused text leaves what was there.
+        # Checked before anything changes: a refused text leaves what was there.
         if path not in self._buffers and len(self._buffers) >= MOST_BUFFERS:
             raise TooLarge(
                 f"a connection has at most {MOST_BUFFERS} buffers", reason="too_many_buffers", limit=MOST_BUFFERS
             )
         self.memory += buffer.memory - (self._buffers[path].memory if path in self._buffers else 0)
         self._buffers[path] = buffer
-        # Opened by another name now; the old one would lead to it for ever.
+        # A name that the file had been opened by before would never be dropped otherwise.
         self._forget_names(path)
         self._names[name] = path
         return buffer
 
     def change(self, path: bytes, edits: Iterable[Edit], version: int, base: int, encoding: PositionEncoding) -> Buffer:
-        """Make edits, each in the text that the one before has left; all of them or none.
+        """Apply edits, each to the text that the one before has left; all of them or none.
 
         Raises:
             NotFound: buffer_not_open.
-            Conflict: version_mismatch, the edits are not of the text that is known here.
-            InvalidRange: a place is outside the text, or inside a character.
+            Conflict: version_mismatch, the edits are based on a text that is not known here.
+            InvalidRange: a position is outside the text, or inside a character.
             InvalidParams: not_utf8.
-            TooLarge: the text would be, or the edits touch too much at once.
+            TooLarge: the text would be too large, or the edits touch too much at once.
 
         """
         buffer = self.get(path)
-        buffer.is_behind = True  # should anything be refused below
+        buffer.is_behind = True  # stays so if anything is refused below
         if base != buffer.version or version <= base:
             message = f"the buffer is at version {buffer.version}: {version} does not follow it; open it again"
             raise Conflict(message, reason="version_mismatch", known_version=buffer.version, version=version)
-        # On a copy, so that all edits of a call are made or none.
+        # On a copy, so that all edits of a call are applied or none.
         lines, size = _edit(buffer, edits, encoding)
         self._check_size(size, len(lines), buffer)
         self.memory -= buffer.memory
         buffer.replace_lines(lines, size, version)
         self.memory += buffer.memory
-        buffer.is_behind = False  # the client knows which text it has changed
+        buffer.is_behind = False  # the client changed the version known here, so both have the same text
         return buffer
 
     def get(self, path: bytes) -> Buffer:
@@ -182,14 +182,14 @@ class Buffers:
         return buffer
 
     def close(self, path: bytes) -> None:
-        """Forget a buffer, or raise NotFound."""
+        """Close a buffer, or raise NotFound."""
         buffer = self.get(path)
         del self._buffers[path]
         self.memory -= buffer.memory
         self._forget_names(path)
 
     def below(self, root: bytes) -> dict[bytes, Buffer]:
-        """Return the buffers below a folder, by path from there."""
+        """Return the buffers below a folder, by path relative to it."""
         lead = root.rstrip(b"/") + b"/"
         return {path[len(lead) :]: buffer for path, buffer in self._buffers.items() if path.startswith(lead)}
 
@@ -206,10 +206,10 @@ class Buffers:
                 )  # fmt: skip
         more = estimate_memory(size, lines) - (former.memory if former else 0)
         held = more + sum(buffers.memory for buffers in self._of_all)
-        # Only who has more than an equal part is refused: one greedy client does not keep others from opening a file.
+        # Refuse only a connection with more than its share: a greedy client must not keep others from opening files.
         if more > 0 and held > MOST_HELD_BY_ALL and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all):
             raise TooLarge(
-                "the unsaved texts of all connections are too large together",
+                "the unsaved texts of all connections together are too large",
                 reason="buffers_of_all_too_large", observed_bytes=held, limit_bytes=MOST_HELD_BY_ALL,
                 guidance="close buffers, or save the file; other clients have buffers, too",
             )  # fmt: skip
@@ -219,11 +219,11 @@ def _split(text: str) -> list[bytes]:
     try:
         return text.encode().split(b"\n")
     except UnicodeEncodeError:
-        raise InvalidParams("text: half a surrogate pair is no text", reason="not_utf8", field="text") from None
+        raise InvalidParams("text: contains half a surrogate pair", reason="not_utf8", field="text") from None
 
 
 def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> tuple[list[bytes], int]:
-    """Return the lines and the size of a buffer after edits; raises as ``Buffers.change``."""
+    """Return the lines and the size of a buffer after edits; raises what ``Buffers.change`` raises."""
     lines, size, room = list(buffer.lines), buffer.size, MOST_TOUCHED
     for edit in edits:
         new = _split(edit.text)
@@ -233,10 +233,10 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
         else:
             (first, start), (last, end) = _find(lines, edit.start, encoding), _find(lines, edit.end, encoding)
             if (first, start) > (last, end):
-                raise InvalidRange("the end of an edit lies before its start", start=edit.start, end=edit.end)
+                raise InvalidRange("an edit ends before it starts", start=edit.start, end=edit.end)
             touched = lines[first : last + 1]
             new[0] = touched[0][:start] + new[0]
-            # What is before and after the stretch on its first and last line stays.
+            # Text before the range on its first line, and after it on its last, stays.
             new[-1] += touched[-1][end:]
             lines[first : last + 1] = new
             removed, added = sum(map(len, touched)) + len(touched), sum(map(len, new)) + len(new)
@@ -253,11 +253,11 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
 
 
 def _find(lines: list[bytes], place: tuple[int, int], encoding: PositionEncoding) -> tuple[int, int]:
-    """Return the index of a line and the offset in it of a place."""
+    """Return a position as the index of its line and the offset in that line."""
     number, column = place
     line = lines[number - 1] if number <= len(lines) else b""
     offset = find_column(line, column, encoding) if number <= len(lines) else None
     if offset is None or measure(line[:offset], encoding) != column - 1:  # past the end, or inside a character
-        message = f"no place in the text: line {number}, column {column} in {encoding}"
+        message = f"no such position in the text: line {number}, column {column} in {encoding}"
         raise InvalidRange(message, line=number, column=column, lines=len(lines))
     return number - 1, offset

@@ -1,4 +1,4 @@
-"""Bytes to text, as ripgrep sees them: byte order marks, UTF-16, binary files; and which ones are latin-1."""
+"""Bytes to text, as ripgrep does it: byte order marks, UTF-16, binary files; and which texts are latin-1."""
 
 import codecs
 import errno
@@ -15,7 +15,7 @@ from flashgrep.model import Document, FileStat, Skipped
 BLOCK: Final = 1 << 16
 """Bytes of ripgrep's buffer: a NUL byte within the first one makes a file binary."""
 AT_ONCE: Final = 1 << 20
-"""Bytes of a file that is read by one call; of a larger one the first block tells whether the rest is worth reading."""
+"""Files of up to this many bytes are read by one call; the rest of a larger one is read if its first block is text."""
 _PEEKED: Final = 3
 """Bytes of ripgrep's first read, in which it looks for a byte order mark."""
 _DECODED: Final = 1 << 13
@@ -29,10 +29,11 @@ _Wide = Literal["utf-16-le", "utf-16-be"]
 def extract(raw: bytes) -> Document | Skipped:
     """Return the text of a file, or why it has none.
 
-    A file with a NUL byte in its first block is binary. At a later one ripgrep, not given the file by name, stops and
-    drops the buffer it read the NUL with: ``Document.data`` is what it did search, whole lines of the buffers before,
-    and ``binary_at`` the offset of the NUL in the text. (Its first read being of three bytes, a line that ends
-    within them is searched always. ``rg -l`` names such a file if a line of that matches, ``rg -c`` does not.)
+    A file with a NUL byte in its first block is binary. At a later NUL, ripgrep (unless given the file by name) stops
+    and discards the buffer that contains it. ``Document.data`` is what it did search, whole lines of the buffers
+    before, and ``binary_at`` is the offset of the NUL in the text. ripgrep's first read is of three bytes, so a line
+    that ends within them is always searched. (``rg -l`` names such a file if a searched line matches, ``rg -c`` does
+    not.)
     """
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         wide: _Wide = "utf-16-le" if raw[0] == codecs.BOM_UTF16_LE[0] else "utf-16-be"
@@ -61,12 +62,12 @@ def extract(raw: bytes) -> Document | Skipped:
 
 
 def is_latin1(data: bytes) -> bool:
-    """Return whether bytes that are not UTF-8 are to be read as latin-1, and not as UTF-8 with damage.
+    """Return whether bytes that are not valid UTF-8 are read as latin-1 rather than as damaged UTF-8.
 
-    They are where bad bytes are more than twice as many as valid characters beyond ASCII. Of 515 files in
-    ISO 8859, Windows, IBM and East Asian encodings none had fewer than 2.3 bad bytes a valid character (which stand
-    there by chance), Western European ones more than 100. A lone bad byte in ASCII is ambiguous and read as latin-1: in
-    sources it mostly is a letter of a name, and latin-1 shows it and loses nothing.
+    They are if bad bytes outnumber valid non-ASCII characters by more than two to one. Of 515 files in ISO 8859,
+    Windows, IBM and East Asian encodings, none had fewer than 2.3 bad bytes per valid character (valid by chance);
+    Western European ones had more than 100. A single bad byte in ASCII is ambiguous and read as latin-1: in source code
+    it is usually a letter of a name, and latin-1 shows it without loss.
     """
     text = data.decode("utf-8", "surrogateescape")
     bad = len(data) - len(text.encode("utf-8", "ignore"))
@@ -75,16 +76,16 @@ def is_latin1(data: bytes) -> bool:
 
 
 def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
-    """Read the regular file at ``path``; a FIFO or a device never blocks, no link is followed, at the end or before.
+    """Read the regular file at ``path``, following no links; a FIFO or a device never blocks.
 
     Raises:
         FileNotFoundError: it is not there (any more).
-        Busy: the process has no more file descriptors, or no memory; nothing is known about the file.
+        Busy: the process is out of file descriptors or memory; nothing is known about the file.
 
     """
     checkpoint()
     try:
-        # Opened first, then looked at: between a look and an opening the name could be given to something else.
+        # Open first, then fstat: between a stat and an open, the name could be given to something else.
         handle = files.open(path)
     except OSError as error:
         return _refuse(files, path, error)
@@ -94,7 +95,6 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
         stat = FileStat.from_status(found)
         if not S_ISREG(found.st_mode):
             return stat, Skipped("not_a_file")
-        # Before reading a byte of it.
         if max_size is not None and size > max_size:
             return stat, Skipped("too_large", f"{size} bytes")
         return stat, _read_content(handle, size, max_size)
@@ -105,7 +105,7 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
 
 
 def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Skipped]:
-    """Return what is known of a file that cannot be read; raises as ``read_file``."""
+    """Return what is known of a file that cannot be read; raises what ``read_file`` raises."""
     if error.errno in EXHAUSTED:
         raise Busy(f"out of resources: {error.strerror}") from error
     if error.errno in _GONE:
@@ -124,12 +124,12 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
 
 
 def _read_content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
-    """Read on to the end, wherever it is by now; a binary file is left after its first block."""
+    """Read to the end of the file, wherever that is by now, or only the first block if that is binary."""
     raw = os.read(handle, (size if size <= AT_ONCE else BLOCK) + 1)
-    # One byte more was asked for: if it did not come, this is the end.
+    # One more byte was requested: if it did not come, this is the end.
     if len(raw) <= size <= AT_ONCE:
         return extract(raw)
-    # ``extract`` would say the same of the whole, after reading all of it.
+    # ``extract`` would call the whole file binary, too.
     if b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return extract(raw)
     parts = [raw]
@@ -137,14 +137,14 @@ def _read_content(handle: int, size: int, max_size: int | None) -> Document | Sk
     while part := os.read(handle, max(size - total, BLOCK) + 1):
         parts.append(part)
         total += len(part)
-        # It has grown since it was looked at.
+        # It has grown since fstat.
         if max_size is not None and total > max_size:
             return Skipped("too_large", f"over {max_size} bytes and growing")
     return extract(b"".join(parts))
 
 
 def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
-    """Yield where in the text each of ripgrep's reads ends: it decodes the byte it peeked at, then 8 KiB a time."""
+    """Yield where in the text each of ripgrep's reads ends: it decodes the byte it peeked at, then 8 KiB at a time."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     decoder.decode(raw[2:_PEEKED])
     end = 0
@@ -154,10 +154,10 @@ def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
 
 
 def _measure_search(data: bytes, nul: int, stops: Iterator[int]) -> int:
-    """Return how much of ``data`` ripgrep searches before it meets the NUL byte at ``nul``; ``stops`` end its reads.
+    """Return how much of ``data`` ripgrep searches before the NUL byte at ``nul``; ``stops``: where its reads end.
 
-    Its buffer is filled by a read, searched up to the last line end, and filled again after the rest of the last
-    line; it grows threefold when a line does not fit. What was read together with the NUL is not searched.
+    A read fills the buffer. ripgrep searches it up to the last line end, keeps the rest, and reads on behind that; the
+    buffer triples if a line does not fit. What is read together with the NUL is not searched.
     """
     start = end = 0
     capacity = BLOCK

@@ -1,6 +1,6 @@
-"""Find files by wildcards on their paths: among those known, and on the disk, where what cannot match is not entered.
+"""Finding files by wildcards on their paths: among known files, and on disk, skipping folders that cannot match.
 
-Patterns are those of all filters (``globs``), held against the path from the folder searched.
+Patterns are those of all filters (``globs``), matched against the path from the folder searched.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from flashgrep.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
 from flashgrep.path_text import Literals, PathText, Places
 
 MAX_LINKS = 5
-"""Links to folders along one path; ten folders that link to one another make 40,000 paths so, and else millions."""
-_CHECK_EVERY = 64  # folders between two looks at the clock, about 2 ms
+"""Links to folders along one path; ten folders that link to one another make 40,000 paths, without a bound millions."""
+_CHECK_EVERY = 64  # folders between two checks of the deadline, about 2 ms
 _STATE = b".flashgrep"
 
 
 class Key(NamedTuple):
-    """A file's place in the order: what it is sorted by, then its path (relative to the folder searched)."""
+    """What a file is sorted by: a value, then its path (relative to the folder searched)."""
 
     value: bytes | int
     path: bytes
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Which part of the ordered files: after the key ``after`` if given, else from ``offset`` on."""
+    """Which part of the sorted files: after the key ``after`` if given, else from ``offset``."""
 
     offset: int = 0
     after: Key | None = None
@@ -46,10 +46,9 @@ class Window:
 
 
 class Found(NamedTuple):
-    """A file: its place among all, its paths from the root and the folder searched, size in bytes, time in seconds."""
+    """A file: its index among all, its paths from the root and the folder searched, size in bytes, time in seconds."""
 
     at: int
-
     path: bytes
     relative_path: bytes
     size: int
@@ -59,7 +58,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobPage:
-    """A part of the files found, in order: up to the place ``end`` of ``total``, less what is gone since."""
+    """A part of the files found, in order, that ends before index ``end`` of ``total``, without files gone since."""
 
     files: list[Found]
     end: int
@@ -67,18 +66,18 @@ class GlobPage:
     seen: int
     unreadable: int
     complete: bool
-    """False: the deadline came before the end of the walk."""
+    """False: the deadline passed before the walk ended."""
 
 
 class Known(NamedTuple):
-    """The files of a watched tree as they are now, those that ignore rules take out apart."""
+    """The present files of a watched tree; those that ignore rules exclude are separate."""
 
     settled: PathText
     overruled: Places
-    """Places in ``settled`` of files that are gone, or among ``changed``."""
+    """Indexes in ``settled`` of files that are gone, or among ``changed``."""
     changed: Collection[bytes]
     excluded: Mapping[bytes, bool]
-    """Files that rules take out, and folders (True), of which no more is known."""
+    """Excluded files, and excluded folders (True), whose content is not known."""
     unreadable: Collection[bytes]
 
 
@@ -93,8 +92,8 @@ def find(
 ) -> GlobPage:
     """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
 
-    What is ``known`` is not read again, where the options ask for nothing else. ``unsaved``: sizes in bytes and times
-    in nanoseconds that count instead of those on disk.
+    What is ``known`` is not read again, unless the options need more. ``unsaved``: sizes in bytes and times in
+    nanoseconds that replace those on disk.
 
     Raises:
         InvalidParams: a bad glob; ``data`` names the field and the glob.
@@ -105,7 +104,7 @@ def find(
     search = _Search(root, options, deadline, unsaved)
     keys = list(search.run(known))
     at, end = _sort_and_cut(keys, options, window)
-    files = [found for place in range(at, end) if (found := search.describe(place, keys[place])) is not None]
+    files = [found for index in range(at, end) if (found := search.describe(index, keys[index])) is not None]
     return GlobPage(
         files=files,
         end=end,
@@ -119,7 +118,7 @@ def find(
 def find_among(
     paths: PathText, stat_file: Callable[[bytes], tuple[int, int]], options: GlobOptions, window: Window = Window()
 ) -> GlobPage:
-    """Return the part ``window`` of given files that match, as ``find``; nothing is looked up on the disk.
+    """Return the part ``window`` of the given files that match, like ``find``, but without reading the disk.
 
     ``stat_file`` returns a file's size in bytes and its time in seconds.
     """
@@ -142,21 +141,21 @@ def find_among(
     literals = [one._replace(start=lead + one.start) for one in patterns.literals]
     matching = paths.matching(literals, lambda path: path.startswith(lead) and patterns.includes(path[start:]))
     found = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
-    keys = [key_of(path) for path in found if patterns.lets_in(path) and is_entered(path)]
+    keys = [key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)]
     at, end = _sort_and_cut(keys, options, window)
     files = [
-        Found(place, lead + key.path, key.path, *stat_file(lead + key.path), key)
-        for place, key in enumerate(keys[at:end], at)
+        Found(index, lead + key.path, key.path, *stat_file(lead + key.path), key)
+        for index, key in enumerate(keys[at:end], at)
     ]
     seen = len(paths.with_literals(Literals(start=lead)))
     return GlobPage(files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True)
 
 
 def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tuple[int, int]:
-    """Put keys in order, and return where the window begins and ends."""
+    """Sort the keys, and return where the window begins and ends."""
     keys.sort()
     if options.descending:
-        # Files of equal value stay in the order of their paths.
+        # Files of equal value stay sorted by path.
         keys.sort(key=lambda key: key.path)
         keys.sort(key=lambda key: key.value, reverse=True)
     at = min(window.offset, len(keys))
@@ -167,12 +166,12 @@ def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tupl
                 return key.path > after.path
             return (key.value < after.value) is options.descending  # type: ignore[operator]  # all values of one sort are of one type
 
-        at = next((place for place, key in enumerate(keys) if is_behind(key)), len(keys))
+        at = next((index for index, key in enumerate(keys) if is_behind(key)), len(keys))
     return at, min(at + window.limit, len(keys))
 
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
-    """Return the folder a caller named, as ``place_of`` does; NotFound too if it is not a folder."""
+    """Return the folder a caller named, like ``place_of``; also raises NotFound if it is not a folder."""
     found = place_of(root, path, private, reason="directory_not_found")
     if not os.path.isdir(os.path.join(root, found)):
         raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
@@ -180,16 +179,16 @@ def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> b
 
 
 def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, reason: str = "path_not_found") -> bytes:
-    """Return the file or folder a caller named, relative to ``root``; absolute paths inside the root are taken too.
+    """Return the file or folder a caller named, relative to ``root``; absolute paths inside the root are accepted, too.
 
     Raises:
         NotFound: nothing is there.
-        Forbidden: it lies outside the root or in a private folder, or a link on the way leads there.
+        Forbidden: it is outside the root or in a private folder, or a link on the way leads there.
 
     """
     raw = path.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
     if b"\0" in raw:
-        raise InvalidParams("path: has a NUL in it", field="path")
+        raise InvalidParams("path: contains a NUL", field="path")
     real_root = os.path.realpath(root)
     full = os.path.normpath(os.path.join(root, raw))
     real = os.path.realpath(full)
@@ -210,10 +209,10 @@ def _is_inside(path: bytes, folder: bytes) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Folder:
     path: bytes
-    """From the folder searched; empty for itself."""
+    """From the folder searched; empty for that folder itself."""
     depth: int
     above: tuple[tuple[int, int], ...] = ()
-    """Device and inode of the folders on the way, kept where links are followed."""
+    """Device and inode of the folders on the way, if links are followed."""
     links: int = 0
 
 
@@ -229,7 +228,7 @@ class _Search:
     _base: bytes = b""
     _real_root: bytes = b""
     _lead: bytes = b""
-    """From the root to the folder searched, links resolved; where none are to be followed, the way to all in it."""
+    """From the root to the folder searched, links resolved; unless links are followed, all its files are below that."""
     _files: RootFiles = field(init=False)
     _patterns: GlobPatterns = field(init=False)
     _private: frozenset[Identity] = field(init=False)
@@ -256,12 +255,12 @@ class _Search:
         if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
             places = known.settled.with_literals(Literals(start=self._lead))
             places = places[~np.isin(places, known.overruled)]
-            if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else it may be ignored
+            if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else maybe excluded
                 return self._known(known, places)
         return itertools.chain(self._walk([_Folder(b"", 0)]), self._find_new())
 
     def _find_new(self) -> Iterator[Key]:
-        """Yield the files that match which have an unsaved text and are not on the disk."""
+        """Yield the matching files that have an unsaved text and are not on disk."""
         for full in self.unsaved:
             path = full[len(self._lead) :]
             if not full.startswith(self._lead) or self._is_there(path, stat.S_ISREG):
@@ -272,7 +271,7 @@ class _Search:
                     yield self._key(path)
 
     def _known(self, known: Known, places: Places) -> Collection[Key]:
-        """Return the files that match; ``places``: of the settled ones below the folder searched."""
+        """Return the files that match; ``places``: indexes of the settled files below the folder searched."""
         lead, includes = len(self._lead), self._patterns.includes
         found: dict[bytes, Key] = {}
 
@@ -317,21 +316,21 @@ class _Search:
         return found.values()
 
     def _is_entered(self, path: bytes) -> bool:
-        """Return whether a walk would come upon the file, as far as its path tells."""
+        """Return whether a walk would reach the file, judging by its path."""
         checkpoint()
         most = self.options.max_depth
         return (most is None or path.count(b"/") <= most) and self._enters(path.rpartition(b"/")[0])
 
     def _in_scope(self, path: bytes) -> bool:
-        """Return whether a file counts if one of the patterns matches it."""
+        """Return whether a file counts, provided that one of the patterns matches it."""
         is_seen = self._is_seen(path[path.rfind(b"/") + 1 :])
-        return is_seen and self._is_entered(path) and self._patterns.lets_in(path)
+        return is_seen and self._is_entered(path) and self._patterns.is_allowed(path)
 
     def _is_seen(self, name: bytes) -> bool:
         return name != _STATE and (name[:1] != b"." or self.options.include_hidden)
 
     def _enters(self, folder: bytes) -> bool:
-        """Return whether a walk would enter the folder, as far as its path tells."""
+        """Return whether a walk would enter the folder, judging by its path."""
         steps = []
         while folder not in self._entered:
             steps.append(folder)
@@ -359,7 +358,7 @@ class _Search:
                 return
             yield from self._visit(pending.pop(), pending)
 
-    def describe(self, place: int, key: Key) -> Found | None:
+    def describe(self, index: int, key: Key) -> Found | None:
         checkpoint()
         try:
             size, time_ns = self._stat(key.path)
@@ -367,7 +366,7 @@ class _Search:
             return None  # gone since it was listed
         under = self.options.under
         path = under + b"/" + key.path if under else key.path
-        return Found(place, path, key.path, size, time_ns // 1_000_000_000, key)
+        return Found(index, path, key.path, size, time_ns // 1_000_000_000, key)
 
     def _stat(self, path: bytes) -> tuple[int, int]:
         """Return the size and time of a file below the folder searched."""
@@ -400,7 +399,7 @@ class _Search:
                 try:
                     key = self._take_entry(entry, lead + name, folder, pending)
                 except OSError:
-                    continue  # gone, or a link to nowhere
+                    continue  # gone, or a dangling link
                 if key is not None:
                     yield key
         finally:
@@ -410,7 +409,7 @@ class _Search:
     def _take_entry(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
         follow = self.options.follow_symlinks
         if follow and entry.is_symlink():
-            # A link may lead anywhere in the project, but not up to a folder that holds the one searched.
+            # A link may lead anywhere in the project, except to the folder searched or one above it.
             real = os.path.realpath(self._base + path)
             if not _is_inside(real, self._real_root) or _is_inside(os.path.realpath(self._base), real):
                 return None
@@ -438,7 +437,7 @@ class _Search:
         here = (found.st_dev, found.st_ino)
         links = folder.links + entry.is_symlink()
         if here in folder.above or links > MAX_LINKS or here in self._private:
-            return None  # a loop, or none of the project's
+            return None  # a loop, too many links, or one of flashgrep's own folders
         return _Folder(path, folder.depth + 1, (*folder.above, here), links)
 
     def _is_ours(self, path: bytes, *, is_dir: bool) -> bool:

@@ -1,18 +1,18 @@
-r"""Which paths a caller wants: include and exclude globs, languages, ripgrep's ``-g``, and what `glob` is to find.
+r"""Which paths a caller wants: include and exclude globs, languages, ripgrep's ``-g``, and the patterns of `glob`.
 
-Our own ``include`` and ``exclude`` follow what people write:
+Our own ``include`` and ``exclude`` work the way people write them:
 
     *.py            a file name, at any depth
-    src/**/*.py     a path from the root on, as everything with a "/" before its end
-    **/src/*.py     a path from any folder on
-    src, src/       the folder src (or file), at any depth, with all below it; /src: from the root
-    src\**\*.py     a backslash separates as "/" does
+    src/**/*.py     a path from the root, like every glob with a "/" before its end
+    **/src/*.py     a path from any folder
+    src, src/       the folder (or file) src at any depth, with everything below it; /src: at the root
+    src\**\*.py     a backslash separates like "/"
 
-Where only what lies below a folder is wanted, a path may also begin at that folder.
+If only files below a folder are wanted, a path may also be relative to that folder.
 
-Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to match, of ``exclude`` none may;
-``!glob`` among the includes is an exclude. Languages are ripgrep's types of files (``types.txt``, as ``rg --type-list``
-prints it), and those of ours that it lacks.
+Wildcards are those of ``wildcard``, including braces. A path must match one glob of ``include`` and none of
+``exclude``; ``!glob`` in ``include`` is an exclude. Languages are ripgrep's file types (``types.txt``, the output of
+``rg --type-list``), and those of ours that it lacks.
 """
 
 import re
@@ -41,8 +41,8 @@ _ALIASES = {
     **{row.name: row.type for row in LANGUAGES.values() if row.type},
     **{alias: row.type or row.name for row in LANGUAGES.values() for alias in row.aliases.split()},
 }
-"""What people call a type of the table; the table's own twins (py and python) need none."""
-_NEAR = 60  # per cent of likeness from which a name is worth suggesting
+"""Other names for types of the table; types that the table has under two names (py and python) need none."""
+_NEAR = 60  # per cent of similarity from which a name is suggested
 
 
 def types() -> dict[str, tuple[str, ...]]:
@@ -51,10 +51,10 @@ def types() -> dict[str, tuple[str, ...]]:
 
 
 class TypeFilter:
-    """Files of some types by name: as a predicate, and by the literal parts that their paths have.
+    """Files of some types: as a predicate, and as the literal parts that their paths have.
 
     Raises:
-        InvalidParams: a type nobody knows; ``suggestions`` has the names near it.
+        InvalidParams: an unknown type; ``suggestions`` has similar names.
 
     """
 
@@ -93,7 +93,7 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 def name_matcher(globs: Iterable[str]) -> Predicate:
-    """Return the predicate of file names that match one of the globs, by endings and whole names where these do."""
+    """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
     names, endings, others = set(), set(), []
     for glob in (simple for given in globs for simple in alternatives(given.encode())):
         if plain(glob, RIPGREP) is not None:
@@ -113,9 +113,9 @@ MAX_GLOBS = 1000
 MAX_GLOB = 4096
 MAX_BYTES = 64 * 1024
 MAX_SETS = 2000
-"""Of all globs of a call together: a byte costs 1 µs to compile, a set 30 µs, and meanwhile nobody else is served."""
+"""In all globs of a call together: compiling takes 1 µs a byte and 30 µs a set, and blocks all other clients."""
 MOST_SHOWN = 200
-"""Characters of a bad glob that its error repeats."""
+"""Characters of a bad glob that are repeated in its error."""
 _BELOW = rb"(?:/[^\x00]*)?"
 _WILD = re.compile(rb"[*?[{}]")
 SortBy = Literal["path", "name", "modified", "size"]
@@ -133,10 +133,10 @@ class PathFilter:
         without: Sequence[bytes] = (),
         under: bytes = b"",
     ) -> None:
-        """Make one.
+        """Compile the globs.
 
-        ``without``: folders relative to the root, none of which is wanted with all that is below them. ``under``: the
-        file meant, or the folder that all lie below and where globs may start too.
+        ``without``: folders, relative to the root, that are excluded with everything below them. ``under``: the only
+        file wanted, or the folder that all files must be below; globs may also be relative to it.
         """
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
@@ -172,10 +172,10 @@ class PathFilter:
 
 
 class Globs:
-    """Globs of one field: as a predicate, and by the literal parts that matching paths have.
+    """The globs of one field: as a predicate, and as the literal parts that matching paths have.
 
-    ``field``: what the caller knows them as. ``below``: what lies below a match matches too; else only below a match
-    whose last step has no wildcard, which may be a folder.
+    ``field``: the caller's name for them. ``below``: everything below a match matches, too; otherwise only if the last
+    step of the glob has no wildcard, so that it may name a folder.
     """
 
     def __init__(
@@ -187,18 +187,18 @@ class Globs:
         size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
         if size > MAX_BYTES or sets > MAX_SETS:
             message = (
-                f"{field}: globs of {size} characters and {sets} sets; at most {MAX_BYTES} and {MAX_SETS} together"
+                f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
             )
             raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
         self.literals: list[Literals] = []
-        """Parts of which a matching path has one set."""
+        """A matching path has all parts of at least one of these."""
         sources = []
         for glob in globs:
             raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
             raw = raw.removeprefix(b".") if raw.startswith(b"./") else raw
             bare = raw.strip(b"/")
             if not bare or b"\0" in raw or len(raw) > MAX_GLOB:
-                raise _bad(field, glob, "too long, or with a NUL in it" if bare else "empty")
+                raise _bad(field, glob, "too long, or contains a NUL" if bare else "empty")
             try:
                 source = translate(bare, dialect)
             except BadGlob as error:
@@ -208,7 +208,7 @@ class Globs:
             parts = literals(bare, dialect, any_depth=any_depth, below=with_below)
             self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
-            if under and not any_depth:  # from the folder on as well
+            if under and not any_depth:  # relative to that folder as well
                 self.literals += [part._replace(start=under + b"/" + part.start) for part in parts]
                 lead = b"(?:" + re2.escape(under + b"/") + b")?"
             sources.append(lead + b"(?:" + source + b")" + (_BELOW if with_below else b""))
@@ -216,7 +216,7 @@ class Globs:
 
 
 def escape_glob(path: bytes) -> str:
-    """Return a glob that matches a path, and no other unless it has a backslash, which separates in globs."""
+    """Return a glob for a path; it matches no other, unless the path has a backslash, which becomes ``?``."""
     text = path.decode("utf-8", "surrogateescape").replace("\\", "?")
     return re.sub(r"[*\[{}]", r"[\g<0>]", text)
 
@@ -227,7 +227,7 @@ def _bad(field: str, glob: str, problem: str) -> InvalidParams:
 
 
 class Overrides:
-    """ripgrep's ``-g`` and ``--iglob``: gitignore lines of opposite sign, the last one that matches decides."""
+    """ripgrep's ``-g`` and ``--iglob``: gitignore lines of the opposite sign; the last one that matches decides."""
 
     def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
         listed: list[tuple[Rule, bytes]] = []
@@ -237,7 +237,7 @@ class Overrides:
                 listed.append((rule, translate(rule.glob, Dialect(braces=True, fold=fold))))
             except BadGlob as error:
                 raise _bad("glob", glob, str(error)) from None
-        # Neighbours of one kind are one expression: a glob more costs nothing then.
+        # Consecutive globs of one kind become one expression, so that many cost no more than one.
         self._runs: list[tuple[Rule, Callable[[bytes], bool]]] = [
             (kind, matcher(source for _, source in run))
             for kind, run in groupby(reversed(listed), lambda one: one[0]._replace(glob=b""))
@@ -246,20 +246,20 @@ class Overrides:
         self.is_empty = not listed
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
-        """Return True for wanted even if ignored or hidden, False for unwanted, None for "as the ignore rules say"."""
+        """Return True for wanted even if ignored or hidden, False for unwanted, None to follow the ignore rules."""
         for kind, matches in self._runs:
             if (is_dir or not kind.folders_only) and matches(path if kind.by_path else name):
-                return kind.ignores  # of ripgrep's globs those without "!" are wanted
+                return kind.ignores  # the opposite of gitignore: a glob without "!" includes
         return False if self._names_wanted and not is_dir else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobOptions:
-    """What to find; ``under`` is a folder relative to the root, patterns are relative to it."""
+    """What to find; patterns are relative to the folder ``under``, which is relative to the root."""
 
     include: tuple[str, ...] = ("**/*",)
     include_field: str = "include"
-    """What the caller knows ``include`` as, for the error of a bad glob."""
+    """The caller's name for ``include``, for the error about a bad glob."""
     exclude: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
     under: bytes = b""
@@ -270,17 +270,17 @@ class GlobOptions:
     case_sensitive: bool = True
     respect_ignore: bool = False
     private: PrivateFolders = NO_FOLDERS
-    """Folders that are not entered."""
+    """Folders that are never entered."""
     sort_by: SortBy = "path"
     descending: bool = False
 
 
 class GlobPatterns:
-    """The patterns of one search, compiled: which files are wanted, which folders cannot hold any."""
+    """The compiled patterns of one search: which files match, and which folders cannot contain a match."""
 
     def __init__(self, options: GlobOptions) -> None:
         fold, lead = not options.case_sensitive, path_to_text(options.under) + "/"
-        # Patterns are of the folder searched; who writes them from the root on is understood as well.
+        # Patterns are relative to the folder searched; those relative to the root are accepted, too.
         wanted = [
             *options.include,
             *(glob[len(lead) :] for glob in options.include if options.under and glob.startswith(lead)),
@@ -288,7 +288,7 @@ class GlobPatterns:
         includes = Globs(options.include_field, wanted, fold=fold)
         self.includes, self.literals = includes.matches, includes.literals
         self._excludes = Globs("exclude", options.exclude, fold=fold, below=True).matches if options.exclude else None
-        # All below a folder is unwanted too where the pattern says so of what is in it.
+        # ``folder/**`` excludes everything in the folder, so it need not be entered.
         emptied = ["/" + glob[:-3].lstrip("/") for glob in options.exclude if glob.strip("/*") and glob.endswith("/**")]
         self._emptied = Globs("exclude", emptied, fold=fold).matches if emptied else None
         self._endings: tuple[bytes, ...] = ()
@@ -298,37 +298,31 @@ class GlobPatterns:
                 message = f"extensions: not an extension: {extension!r}"
                 raise InvalidParams(message, field="extensions", value=extension)
             self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
-        self._tops = _tops(wanted) if options.case_sensitive else [b""]
+        # What matches begin with: the text before a pattern's first wildcard; empty for a name, or if case is ignored.
+        self._prefixes: list[bytes] = []
+        for glob in wanted:
+            raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
+            is_path = options.case_sensitive and b"/" in raw.rstrip(b"/")
+            prefix = min((raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len).strip(b"/")
+            self._prefixes.append(prefix if is_path else b"")
 
     def wants(self, path: bytes) -> bool:
-        """Return whether a file is found by its path."""
-        return self.lets_in(path) and self.includes(path)
+        """Return whether a file matches, judging by its path."""
+        return self.is_allowed(path) and self.includes(path)
 
-    def lets_in(self, path: bytes) -> bool:
-        """Return whether a file's ending is wanted, and no pattern excludes it."""
+    def is_allowed(self, path: bytes) -> bool:
+        """Return whether a file has a wanted extension, and no pattern excludes it."""
         if self._endings:
             name = path.rpartition(b"/")[2]
-            if not name[1:].lower().endswith(self._endings):  # a name that begins with the dot has no ending
+            if not name[1:].lower().endswith(self._endings):  # a dot at the beginning starts no extension
                 return False
         return self._excludes is None or not self._excludes(path)
 
     def prunes(self, folder: bytes) -> bool:
-        """Return whether nothing below a folder can be found."""
+        """Return whether nothing below a folder can match."""
         if self._excludes is not None and self._excludes(folder):
             return True
         if self._emptied is not None and self._emptied(folder):
             return True
         below = folder + b"/"
-        return not any(top.startswith(below) or below.startswith(top) for top in self._tops)
-
-
-def _tops(globs: Sequence[str]) -> list[bytes]:
-    """Return, for each pattern, what every match begins with: the text before its first wildcard, if it is a path."""
-    tops = []
-    for glob in globs:
-        raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
-        is_name = b"/" not in raw.rstrip(b"/")
-        tops.append(
-            b"" if is_name else min((raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len).strip(b"/")
-        )
-    return tops
+        return not any(prefix.startswith(below) or below.startswith(prefix) for prefix in self._prefixes)

@@ -1,13 +1,13 @@
-"""Ignore files: which names they take out, by git's rules, bounded in time and memory whatever they say.
+"""Ignore files: which names they exclude, by git's rules, in bounded time and memory whatever they contain.
 
-One file becomes a RuleSet; a Scope is what holds inside one folder: the rule sets that reach it, in ripgrep's order of
-precedence. A folder's names are first held, all at once, against everything that its rules could mean (``touched``);
-only those that some rule speaks of are judged one by one (``verdict``).
+Each file becomes a RuleSet. A Scope is the rules that apply inside one folder: the rule sets that reach it, in
+ripgrep's order of precedence. All names of a folder are first matched at once against everything that its rules could
+mean (``find_mentioned``); only names that some rule mentions are checked one by one (``verdict``).
 
-Of one file, the last pattern that matches decides. So patterns are numbered by their *run*, a stretch of the file with
-the same sign, and the highest run that matches wins. A pattern is in a table under the fixed text that it begins or
-ends with, so that a name meets only the few patterns that can match it: as one regular expression 50,000 patterns take
-RE2 hundreds of megabytes and, once its automaton no longer fits, 20 µs a byte.
+Within a file, the last pattern that matches decides. So patterns are numbered by *run*, a stretch of consecutive
+patterns with the same sign, and the highest run that matches wins. Tables are keyed by the fixed text that a pattern
+begins or ends with, so a name is compared only with the few patterns that can match it. As one regular expression,
+50,000 patterns take RE2 hundreds of megabytes and, once its automaton no longer fits, 20 µs a byte.
 """
 
 import io
@@ -23,27 +23,27 @@ from flashgrep.errors import Busy
 from flashgrep.ingest.openat import EXHAUSTED
 from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
-# What lies beyond a bound is not used, and ``cut`` says so. A bound never hides a file: where there is no room for a
-# pattern that asks files back, the patterns before it are dropped.
+# What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if a negated pattern does not fit,
+# the patterns before it are dropped, since it might re-include what they exclude.
 MAX_RULES_FILE = 16 << 20
-"""Bytes read of one ignore file; nobody writes a larger one by hand."""
+"""Bytes of one ignore file; a larger one is not used, and nobody writes one by hand."""
 MAX_GLOB = 4096
-"""Bytes of one pattern: the longest path Linux takes."""
+"""Bytes of one pattern: the longest path on Linux."""
 MAX_PATTERNS = 200_000
-"""Patterns of one file: some 60 MB of tables."""
+"""Patterns of one file: about 60 MB of tables."""
 MAX_SHARING = 1000
-"""Patterns under one key, and without any key: each is tried on every name that has the key, 0.1 µs to 0.5 µs each."""
+"""Patterns with the same key, or with none: a name with that key is tried on all of them, 0.1 µs to 0.5 µs each."""
 MANY_GLOBS = 256
 MANY_RUNS = 64
-"""Patterns with wildcards, and runs, from which all names of a folder are judged one by one."""
+"""With more wildcard patterns or runs than this, all names of a folder are checked one by one."""
 KEY_LENGTHS = (16, 8, 4, 2, 1)
 LONG = 64 << 10
-"""Bytes from which a file's rules are kept between walks: reading so many again and again takes seconds."""
-OURS = frozenset((b".git", b".flashgrep"))
-"""Folders that are never ours to read, whatever the rules say."""
+"""Bytes of a file from which its parsed rules are kept between walks: parsing it each time takes seconds."""
+NEVER_WALKED = frozenset((b".git", b".flashgrep"))
+"""Folders that are never walked, whatever the rules say."""
 _SET = re.compile(rb"\[[^\]]*\]")
 _FIXED = re.compile(rb"(?:\\x[0-9a-f]{2})+")
-"""Bytes as ``translate`` writes those that stand for themselves."""
+"""Literal bytes, as ``translate`` writes them."""
 _FIXED_BYTES = 4
 _NOTHING: frozenset[bytes] = frozenset()
 
@@ -54,12 +54,12 @@ class Rule(NamedTuple):
     ignores: bool
     folders_only: bool
     by_path: bool
-    """Matched against the path from the file's folder on, not against the name alone."""
+    """Matched against the path from the ignore file's folder, not just the name."""
     glob: bytes
 
 
 def parse_rule(line: bytes) -> Rule:
-    """Return what a line says whose trailing blanks are cut; its glob is empty where it says nothing."""
+    """Parse a line without its trailing blanks; the glob is empty if the line has no pattern."""
     ignores = not line.startswith(b"!")
     glob = line if ignores else line[1:]
     folders_only = glob.endswith(b"/")
@@ -68,7 +68,7 @@ def parse_rule(line: bytes) -> Rule:
 
 
 def parse_rules(text: bytes) -> Iterator[Rule]:
-    """Yield what the lines of an ignore file's text say; one that cannot match anything is left out, as git does."""
+    """Yield the rules of an ignore file's text, except those that cannot match anything, as git does."""
     for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
         line = ended.removesuffix(b"\n")
         if not line or line.startswith(b"#"):
@@ -77,14 +77,14 @@ def parse_rules(text: bytes) -> Iterator[Rule]:
         trimmed = line.rstrip(b" ")
         backslashes = len(trimmed) - len(trimmed.rstrip(b"\\"))
         if backslashes % 2 and len(trimmed) < len(line):
-            trimmed += b" "  # a backslash protects it
+            trimmed += b" "  # escaped by a backslash
         rule = parse_rule(trimmed)
         if rule.glob:
             yield rule
 
 
 class _Glob(NamedTuple):
-    """A pattern with wildcards: what a text must begin with, end with and contain, then what it must match."""
+    """A pattern with wildcards: the prefix, suffix and substring that a text must have, then the full match."""
 
     run: int
     folders_only: bool
@@ -92,7 +92,7 @@ class _Glob(NamedTuple):
     tail: bytes
     needle: bytes
     source: bytes
-    """A regular expression; empty: one star between head and tail."""
+    """A regular expression; empty if the pattern is head, one star, tail."""
 
     def matches(self, text: bytes) -> bool:
         if not (text.startswith(self.head) and text.endswith(self.tail) and self.needle in text):
@@ -109,11 +109,11 @@ def _compile(source: bytes) -> Callable[[bytes], bool]:
 
 
 class _Table:
-    """The patterns that are held against names, or those that are held against paths."""
+    """The patterns of a file that are matched against names, or those matched against paths."""
 
     def __init__(self) -> None:
         self.plain: dict[bytes, int] = {}
-        """The runs of patterns without wildcards."""
+        """Patterns without wildcards, with their runs."""
         self.plain_folders: dict[bytes, int] = {}
         self._heads: dict[int, dict[bytes, list[_Glob]]] = {}
         self._tails: dict[int, dict[bytes, list[_Glob]]] = {}
@@ -125,15 +125,15 @@ class _Table:
         return bool(self.globs or self.plain or self.plain_folders)
 
     def find_any(self, dialect: Dialect) -> Callable[[bytes], list[bytes]] | None:
-        """Return what lists the texts that a pattern with wildcards matches, in a text of many, a NUL on both sides."""
+        """Return a function that finds what wildcard patterns match among many texts, each between two NULs."""
         framed = [rb"\x00(?:" + translate(glob, dialect) + rb")\x00" for glob in self.globs]
         return finder(framed) if framed else None
 
     def add(self, glob: bytes, dialect: Dialect, run: int, *, folders_only: bool) -> bool:
-        """Take a pattern; return whether there was room.
+        """Add a pattern; return whether there was room.
 
         Raises:
-            BadGlob: it cannot be read.
+            BadGlob: it cannot be parsed.
 
         """
         if plain(glob, dialect) is not None:
@@ -147,7 +147,7 @@ class _Table:
             end = len(source)
             while source[end - _FIXED_BYTES : end - 2] == rb"\x":
                 end -= _FIXED_BYTES
-            # What is in braces is one of several texts: then nothing but head and tail is sure.
+            # Braces hold alternatives: then only head and tail are certain.
             inner = [] if b"|" in source else _FIXED.findall(_SET.sub(b" ", source))
             head, tail, needle = (
                 bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
@@ -166,7 +166,7 @@ class _Table:
         return True
 
     def last_run(self, text: bytes, best: int, *, is_dir: bool) -> int:
-        """Return the run of the last pattern that matches, or ``best`` if none after it does."""
+        """Return the highest run with a pattern that matches, or ``best`` if none is higher."""
         best = max(best, self.plain.get(text, -1), self.plain_folders.get(text, -1) if is_dir else -1)
         candidates = [heads.get(text[:length], ()) for length, heads in self._heads.items()]
         candidates += [tails.get(text[-length:], ()) for length, tails in self._tails.items()]
@@ -178,54 +178,54 @@ class _Table:
 
 
 class RuleSet:
-    """The rules of one ignore file; ``strip`` and ``prefix`` make a path from its folder of one from the root."""
+    """The rules of one ignore file; ``strip`` and ``prefix`` turn a path from the root into one from its folder."""
 
     def __init__(self, rules: Iterable[Rule], dialect: Dialect = GIT, *, strip: int = 0, prefix: bytes = b"") -> None:
         self.cut = ""
-        """What of the file is not used, if anything."""
+        """What part of the file is not used, if any."""
         self._strip = strip
         self._prefix = prefix
-        self._forget()
+        self._clear()
         for rule in rules:
             if not self.signs or self.signs[-1] is not rule.ignores:
                 self.signs.append(rule.ignores)
             table = self._paths if rule.by_path else self._names
             has_room = True
-            # A pattern that cannot be read matches nothing, as in git.
+            # A pattern that cannot be parsed matches nothing, as in git.
             with suppress(BadGlob):
                 has_room = table.add(rule.glob, dialect, len(self.signs) - 1, folders_only=rule.folders_only)
             self.used += has_room
             if not has_room and not rule.ignores:
-                self._forget()
-        self._judges_all = len(self.signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
-        if not self._judges_all:
+                self._clear()
+        self._checks_all = len(self.signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
+        if not self._checks_all:
             self._plain_names = frozenset((*self._names.plain, *self._names.plain_folders))
             self._plain_paths: dict[bytes, set[bytes]] = {}
-            """The names that rules speak of, by their folder."""
+            """Names that rules mention, by folder."""
             for path in (*self._paths.plain, *self._paths.plain_folders):
                 folder, _, name = path.rpartition(b"/")
                 self._plain_paths.setdefault(folder, set()).add(name)
             self._find_names, self._find_paths = self._names.find_any(dialect), self._paths.find_any(dialect)
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._names, self._paths = _Table(), _Table()
         self.signs: list[bool] = []
-        """Of each run, whether it ignores what it matches; False asks it back."""
+        """For each run, whether it ignores what it matches; False re-includes it."""
         self.used = 0
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
-        """Return True for ignored, False for asked back by a negation, None where no rule speaks."""
+        """Return True for ignored, False for re-included by a negated pattern, None if no rule matches."""
         run = self._names.last_run(name, -1, is_dir=is_dir)
         if self._paths:
             run = self._paths.last_run(self._prefix + path[self._strip :], run, is_dir=is_dir)
         return None if run < 0 else self.signs[run]
 
-    def touched(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
-        """Yield the names in ``folder`` that some rule may speak of; ``joined`` is all, NUL on both sides of each.
+    def find_mentioned(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
+        """Yield the names in ``folder`` that some rule may match; ``joined``: all names, each between two NULs.
 
-        It costs one pass over the folder's names, so that most names need no look of their own.
+        This is one pass over the folder's names, so most of them need no check of their own.
         """
-        if self._judges_all:
+        if self._checks_all:
             yield from names
             return
         yield from self._plain_names.intersection(names)
@@ -247,10 +247,10 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The rules that hold inside one folder, each kind from the nearest file outwards."""
+    """The rules that apply inside one folder; within each kind, the nearest file comes first."""
 
     hidden: bool = False
-    """Hidden names are wanted."""
+    """Hidden names are included."""
     in_git: bool = False
     flashgrep: tuple[RuleSet, ...] = ()
     ripgrep: tuple[RuleSet, ...] = ()
@@ -261,38 +261,38 @@ class Scope:
     order: tuple[RuleSet, ...] = ()
 
     def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
-        """Return this scope with whole kinds of rules replaced."""
+        """Return this scope with all rules of the given kinds replaced."""
         changed = replace(self, **kinds)  # type: ignore[arg-type]  # every keyword names a tuple of rule sets
         order = (*changed.flashgrep, *changed.ripgrep, *changed.ignore, *changed.git, *changed.git_last)
         return replace(changed, order=order)
 
     def within_git(self) -> "Scope":
-        """Return this scope as one inside a repository."""
+        """Return this scope, marked as inside a repository."""
         return replace(self, in_git=True)
 
     def admits(self, path: bytes, name: bytes, is_dir: bool) -> bool:  # noqa: FBT001 - hot, called by position
-        """Return whether the entry ``name`` of this folder, at ``path`` from the root, is to be visited."""
-        if name in OURS:
+        """Return whether a walk visits the entry ``name`` of this folder, at ``path`` from the root."""
+        if name in NEVER_WALKED:
             return False
         ignored = self.ignores(path, name, is_dir=is_dir)
         return not name.startswith(b".") or self.hidden if ignored is None else not ignored
 
     def ignores(self, path: bytes, name: bytes, *, is_dir: bool) -> bool | None:
-        """Return True where a rule takes the entry out, False where one asks it back, None where none speaks of it."""
+        """Return True if a rule excludes the entry, False if one re-includes it, None if none matches."""
         return next((found for rules in self.order if (found := rules.verdict(path, name, is_dir)) is not None), None)
 
-    def touched(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
-        """Return the names in ``folder`` that some rule speaks of; all others are judged by being hidden alone."""
+    def find_mentioned(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
+        """Return the names in ``folder`` that some rule may match; others are excluded only if they are hidden."""
         if not self.order or not names:
             return _NOTHING
         joined = b"\0" + b"\0\0".join(names) + b"\0"
-        return frozenset(name for rules in self.order for name in rules.touched(folder, names, joined))
+        return frozenset(name for rules in self.order for name in rules.find_mentioned(folder, names, joined))
 
 
 def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:
-    """Return the rules of the file at ``path``, or None when there is none to be read."""
+    """Return the rules of the file at ``path``, or None if it cannot be read or has none."""
     try:
-        # A pipe in its place must not block us.
+        # O_NONBLOCK: a pipe in its place must not block us.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         if error.errno in EXHAUSTED:
@@ -316,7 +316,7 @@ def _make_rules(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rul
     total, used = 0, dict[Rule, None]()
     for rule in parse_rules(text):
         total += rule not in used
-        used.pop(rule, None)  # of a line that is repeated the last counts
+        used.pop(rule, None)  # of repeated lines, the last counts
         if len(rule.glob) <= MAX_GLOB and len(used) < MAX_PATTERNS:
             used[rule] = None
         elif not rule.ignores:

@@ -1,8 +1,8 @@
-"""Opening what lies below a root: from the root's descriptor, through no link on the way.
+"""Opening files below a root, starting at the root's descriptor and following no links.
 
-A path that was listed may lead elsewhere when it is opened: somebody put a link in a folder's place meanwhile. So
-folders are opened with Linux's openat2, which refuses every link; if there is none (another system, an old kernel,
-a sandbox) folder by folder, each from the one before it. What is in a folder is opened by its name alone.
+A path may lead elsewhere by the time it is opened, if a folder has been replaced by a link. So folders are opened with
+Linux's openat2, which refuses links. Where that is missing (another system, an old kernel, a sandbox), they are opened
+step by step, each relative to the one before. A file is opened by name, relative to its folder.
 """
 
 import ctypes
@@ -13,19 +13,19 @@ import threading
 from functools import cache
 from typing import Self
 
-# O_PATH needs no permission to list the folder and makes no event for watchers; macOS has none.
+# O_PATH needs no permission to list the folder and triggers no event for watchers; macOS lacks it.
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: a pipe that took the file's name meanwhile must not block us.
+# O_NONBLOCK: a pipe that has taken the file's name must not block us.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 NAMES = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
-"""How os.scandir of a descriptor decodes names: ``entry.name.encode(*NAMES)`` is half the time of os.fsencode."""
+"""How os.scandir of a descriptor decodes names; ``entry.name.encode(*NAMES)`` takes half the time of os.fsencode."""
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""The process has no more descriptors, or no memory: an error that says nothing about the file."""
+"""The process is out of descriptors or memory: an error that says nothing about the file."""
 
-_OPENAT2 = 437  # on every architecture that has had it from the start: all but alpha
+_OPENAT2 = 437  # on every architecture but alpha
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 _NO_FOLDER = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EXDEV})
@@ -35,7 +35,7 @@ Identity = tuple[int, int]
 
 
 class Descriptor:
-    """An open descriptor, closed at the end of a ``with`` block (twice as fast as a generator by contextlib)."""
+    """An open descriptor, closed at the end of a ``with`` block; twice as fast as contextlib's generators."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -48,10 +48,10 @@ class Descriptor:
 
 
 class RootFolder:
-    """A root folder, held open; safe to use from several threads, and in the processes it is sent to.
+    """A root folder, held open; safe to use from several threads and to send to other processes.
 
-    It stays the folder that was there when it was first used (with an ``identity``: that folder or none), whatever
-    takes its path later.
+    It remains the folder that was there at its first use, whatever takes its path later. With an ``identity``, any
+    other folder is an error.
     """
 
     def __init__(self, path: bytes, identity: Identity | None = None) -> None:
@@ -61,7 +61,7 @@ class RootFolder:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes, Identity | None]]:
-        # A process that gets it opens the path again, and refuses another folder than the one that is open here.
+        # The receiving process opens the path again, and refuses any folder but the one that is open here.
         return type(self), (self.path, self._expected if self._descriptor < 0 else self.identity())
 
     def __del__(self) -> None:
@@ -78,10 +78,10 @@ class RootFolder:
         return _identity(self.descriptor())
 
     def descriptor(self) -> int:
-        """Return the root's descriptor, which is open as long as this object lives.
+        """Return the root's descriptor, which stays open as long as this object lives.
 
         Raises:
-            FileNotFoundError: another folder is there.
+            FileNotFoundError: another folder has taken the path.
             OSError: it cannot be opened.
 
         """
@@ -92,16 +92,16 @@ class RootFolder:
                     descriptor = os.open(self.path, FOLDER & ~os.O_NOFOLLOW)
                     if self._expected is not None and _identity(descriptor) != self._expected:
                         os.close(descriptor)
-                        raise FileNotFoundError(errno.ENOENT, "another folder took its place", os.fsdecode(self.path))
+                        raise FileNotFoundError(errno.ENOENT, "replaced by another folder", os.fsdecode(self.path))
                     self._descriptor = descriptor
         return self._descriptor
 
     def open(self, path: bytes, flags: int = FOLDER) -> int:
-        """Return a new descriptor of what is at a path from the root (empty: of the root itself).
+        """Return a new descriptor for a path below the root (empty: the root itself).
 
         Raises:
-            FileNotFoundError: nothing is there, or, where a folder is wanted, a link is at its end or on the way.
-            OSError: it cannot be opened; a link at the end counts as such, and may do so on the way.
+            FileNotFoundError: nothing is there, or a folder was requested and there is a link at or above the path.
+            OSError: it cannot be opened. A link at the path causes this, too, and one above it may.
 
         """
         root = self.descriptor()
@@ -111,12 +111,12 @@ class RootFolder:
             return _openat2(root, path, flags) if _has_openat2() else _step_by_step(root, path, flags)
         except OSError as error:
             if error.errno in _NO_FOLDER and (flags & os.O_DIRECTORY or error.errno != errno.ELOOP):
-                raise FileNotFoundError(errno.ENOENT, "no folder", os.fsdecode(path)) from error
+                raise FileNotFoundError(errno.ENOENT, "not a folder", os.fsdecode(path)) from error
             raise
 
 
-class _Held:
-    """A folder that is kept open as long as this object lives."""
+class _OpenFolder:
+    """A folder that stays open as long as this object lives."""
 
     __slots__ = ("descriptor", "path")
 
@@ -130,52 +130,52 @@ class _Held:
 
 
 class RootFiles:
-    """The files below a root, for one question or batch.
+    """The files below a root, as one question or batch opens them.
 
-    They come in the order of their paths mostly, so a folder is kept open from its second file on (in any order that
-    would cost more than it spares). Safe to use from several threads: whoever uses a folder holds it.
+    Paths mostly come sorted, so a folder is kept open from its second file on; in random order, keeping folders open
+    would cost more than it saves. Safe to use from several threads: each keeps a reference to the folder it uses.
     """
 
     def __init__(self, root: RootFolder) -> None:
         self.root = root
-        self._held = _Held(None, -1)
+        self._current = _OpenFolder(None, -1)
         self._last: bytes | None = None
 
     def open(self, path: bytes) -> int:
-        """Return a descriptor of what is at a path, for reading; never of what a link leads to.
+        """Return a descriptor for reading the file at a path, following no links.
 
         Raises:
             FileNotFoundError: nothing is there.
-            OSError: it cannot be opened; a link at the end or on the way counts as such.
+            OSError: it cannot be opened, or there is a link at or above the path.
 
         """
         folder, _, name = path.rpartition(b"/")
-        # Taken once: another thread may hold another folder in between.
-        held = self._held
-        if held.path != folder:
+        # Read once: another thread may replace it at any time.
+        current = self._current
+        if current.path != folder:
             if self._last != folder:
                 self._last = folder
                 return self.root.open(path, FILE)
-            held = self._hold(folder)
-        return os.open(name, FILE, dir_fd=held.descriptor)
+            current = self._enter(folder)
+        return os.open(name, FILE, dir_fd=current.descriptor)
 
     def lstat(self, path: bytes) -> os.stat_result:
-        """Return the state of what is at a path, a link as itself.
+        """Return the stat of a path; for a link, its own.
 
         Raises:
-            FileNotFoundError: nothing is there, or a link is on the way.
-            OSError: it cannot be told.
+            FileNotFoundError: nothing is there, or there is a link above the path.
+            OSError: it cannot be read.
 
         """
         folder, _, name = path.rpartition(b"/")
-        held = self._held
-        if held.path != folder:
-            held = self._hold(folder)
-        return os.stat(name, dir_fd=held.descriptor, follow_symlinks=False)
+        current = self._current
+        if current.path != folder:
+            current = self._enter(folder)
+        return os.stat(name, dir_fd=current.descriptor, follow_symlinks=False)
 
-    def _hold(self, folder: bytes) -> _Held:
-        self._held = held = _Held(folder, self.root.open(folder))
-        return held
+    def _enter(self, folder: bytes) -> _OpenFolder:
+        self._current = current = _OpenFolder(folder, self.root.open(folder))
+        return current
 
 
 class _How(ctypes.Structure):
@@ -198,7 +198,7 @@ def _has_openat2() -> bool:
     try:
         with Descriptor(os.open(b"/", FOLDER)) as root:
             os.close(_openat2(root, b".", FOLDER))
-    except OSError:  # ENOSYS before Linux 5.6; EPERM where a sandbox forbids what it does not know
+    except OSError:  # ENOSYS before Linux 5.6; EPERM in a sandbox that forbids unknown calls
         return False
     return True
 
@@ -215,7 +215,7 @@ def _step_by_step(folder: int, path: bytes, flags: int) -> int:
     *steps, last = path.split(b"/")
     if b".." in {*steps, last}:
         raise FileNotFoundError(errno.ENOENT, "not below the root", os.fsdecode(path))
-    # A copy, so that each step can close what it came from.
+    # A duplicate, so that each step can close the descriptor before it.
     here = os.dup(folder)
     try:
         for step in steps:

@@ -1,13 +1,13 @@
-"""Changes that no event in a tree tells of: of mounts, and of rules that lie outside a project.
+"""Noticing changes that make no event in a project's tree: mounts, and changes to rules files outside it.
 
-No folder hears that something is mounted over it, or taken away. To whoever polls the table of mounts the kernel says
-that it has changed, in 1 µs. Some file systems tell of no changes at all (``SILENT``).
+Mounting and unmounting make no event in a watched folder. Polling the kernel's mount table reports them, in 1 µs. Some
+file systems send no change events at all (``SILENT``).
 
-Rules outside of a project are above its root, in git's folders, in the user's settings. A project five folders below
-the top has more than 30 such files, most of them missing, and looking at each took a question longer than its search.
-One inotify queue serves all projects of a process. Nobody waits at it, so it wakes nobody: a question reads it until it
-is empty, which is a barrier (as in ``ingest/watch.py``). Whatever it tells, files are looked at again; so are those
-that it cannot tell of, by every question.
+Rules files outside a project are above its root, in git's folders, in the user's settings. A project five folders below
+the top has more than 30 such files, most of them missing, and checking each one took longer than the search. One
+inotify queue serves all projects of a process. No thread waits for it: a question reads it until it is empty, which is
+a barrier (as in ``ingest/watch.py``). After any event the files are checked again. Files that inotify cannot cover are
+checked by every question.
 """
 
 import ctypes
@@ -40,24 +40,24 @@ SILENT = frozenset({
     "virtiofs",
     "vmhgfs",
 })  # fmt: skip
-"""Types whose files can change on another machine, or in another system, without an event here."""
+"""Types of file systems whose files can change on another machine or system without an event here."""
 
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
 class Mount(NamedTuple):
-    """What tells a mount from others, and its type if that is a silent one."""
+    """What identifies a mount, and the type of its file system if that sends no change events."""
 
     identity: tuple[bytes, ...]
     silent: str
 
 
 def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
-    """Return the mounts that a tree lies on: of its root, as ``b""``, and those below it, by their relative paths."""
+    """Return the mounts of a tree by relative path: the one its root is on, as ``b""``, and those below the root."""
     try:
         lines = mounts.read_bytes().splitlines()
     except OSError:
-        return {}  # no Linux: watchdog knows its systems
+        return {}  # not Linux: watchdog handles other systems
     path = os.path.realpath(root).rstrip(b"/")
     outer, found = b"", dict[bytes, Mount]()
     for line in lines:
@@ -69,7 +69,7 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
         name = rest.split(b" ")[0].decode("ascii", "replace")
         mount = Mount(tuple(parts[:4]), name if name.partition(".")[0] in SILENT else "")
         point = point.rstrip(b"/")
-        # The innermost mount point holds the path; of two at one place the later one hides the other.
+        # A path is on its innermost mount point. Of two mounts at one point, the later one hides the earlier.
         if point.startswith(path + b"/"):
             found[point[len(path) + 1 :]] = mount
         elif (path == point or path.startswith(point + b"/")) and len(point) >= len(outer):
@@ -78,7 +78,7 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
 
 
 def silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
-    """Return the type of the file system ``root`` is on if it tells of no changes, else an empty string."""
+    """Return the type of the file system ``root`` is on if it sends no change events, else an empty string."""
     return _silent_at(b"", find_mounts(root, mounts))
 
 
@@ -88,7 +88,7 @@ def _silent_at(folder: bytes, mounts: Mapping[bytes, Mount]) -> str:
 
 
 class Mounts:
-    """The mounts of one tree, as they are followed."""
+    """The mounts of one tree, kept up to date."""
 
     def __init__(self, root: bytes) -> None:
         self._root = root
@@ -96,26 +96,26 @@ class Mounts:
         self._poll = select.poll()
         try:
             self._table = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # no proc, or no descriptors: as before the first mount
+        except OSError:  # no /proc, or out of descriptors: later mounts are not noticed
             pass
         else:
             self._poll.register(self._table, select.POLLPRI)
         self._known = find_mounts(root)
 
     def has_changed(self) -> bool:
-        """Return whether another file system lies in the tree since the last call, or one less."""
+        """Return whether a file system was mounted or unmounted in the tree since the last call."""
         if self._table < 0 or not self._poll.poll(0):
             return False
-        # Mounts elsewhere, as each start of a container, are no reason to look at the tree.
+        # Mounts elsewhere, such as those of every container that starts, do not concern the tree.
         known, self._known = self._known, find_mounts(self._root)
         return known != self._known
 
     def silent_at(self, folder: bytes) -> str:
-        """Return the type of the file system that is mounted at a folder, if it tells of no changes."""
+        """Return the type of the file system mounted at a folder if it sends no change events."""
         return _silent_at(folder, self._known)
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the mount table."""
         if self._table >= 0:
             os.close(self._table)
             self._table = -1
@@ -129,32 +129,32 @@ _EVENT = struct.Struct("iIII")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
 READ_BYTES = 1 << 14
-"""Read from the queue at once. Where more waits, looking at the files costs less than reading what happened."""
+"""Bytes read from the queue at once. If more is waiting, checking the files costs less than reading the events."""
 MOST_WATCHES = 4_096
-"""Then all begin again: projects come and go, and the kernel drops no watch of a folder that stays."""
+"""Above this, all watches are set up anew: projects come and go, but a watch lasts as long as its folder."""
 
 
 class Folder(NamedTuple):
-    """What is known of changes in a folder on the way to a file."""
+    """A folder on the way to a file, and which of its changes make events."""
 
     device: int
     is_there: bool
-    is_told: bool
-    """Whether it is told when its path leads to another folder."""
-    tells: bool
-    """Whether what happens to its entries is told."""
+    has_watched_path: bool
+    """Whether there is an event when its path leads to another folder."""
+    has_watched_entries: bool
+    """Whether there are events for its entries."""
 
 
-TOP = Folder(-1, is_there=True, is_told=True, tells=True)
+TOP = Folder(-1, is_there=True, has_watched_path=True, has_watched_entries=True)
 
 Rules = Mapping[bytes, bool]
-"""Files by path; True: only whether it is there counts."""
+"""Files by path; True: only their presence counts."""
 States = dict[bytes, tuple[int, int]]
-"""Files by path, with their times in nanoseconds and sizes; -1, -1 if there is none."""
+"""Files by path, with their times in nanoseconds and sizes; (-1, -1) if missing."""
 
 
-def look_at(files: Rules, only: Iterable[bytes]) -> States:
-    """Return how files are now."""
+def stat_files(files: Rules, only: Iterable[bytes]) -> States:
+    """Return the present states of files."""
     found: States = {}
     for path in only:
         try:
@@ -167,13 +167,13 @@ def look_at(files: Rules, only: Iterable[bytes]) -> States:
 
 
 class OutsideWatch:
-    """Says whether anything may have happened to files outside; safe to use from several threads."""
+    """Reports whether rules files outside may have changed; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._version = 0
         self._names: set[bytes] = set()
-        """Of files that are watched, and of the folders on the way to them."""
+        """Names of watched files, and of the folders on the way to them."""
         self._numbers: set[int] = set()
         self._queue = self._mounts = -1
         self._poll = select.poll()
@@ -182,7 +182,7 @@ class OutsideWatch:
         self._close()
 
     def version(self) -> int:
-        """Return a number that is another one whenever something may have happened to a file that is watched."""
+        """Return a number that changes whenever a watched file may have changed."""
         with self._lock:
             happened = False
             for number, _ in self._poll.poll(0) if self._queue >= 0 else ():
@@ -191,7 +191,7 @@ class OutsideWatch:
             return self._version
 
     def watch(self, files: Rules) -> list[bytes]:
-        """Watch files, and the folders on the way to them; return those that no event tells of."""
+        """Watch files, and the folders on the way to them; return those whose changes may make no event."""
         with self._lock:
             if len(self._numbers) > MOST_WATCHES:
                 self._close()
@@ -199,7 +199,7 @@ class OutsideWatch:
             if self._queue < 0 and not self._open():
                 return list(files)
             folders: dict[bytes, Folder] = {}
-            return [path for path, presence in files.items() if not self._tells_of(path, folders, by_presence=presence)]
+            return [path for path, only in files.items() if not self._watch_file(path, folders, by_presence=only)]
 
     def _open(self) -> bool:
         if sys.platform == "linux":
@@ -207,7 +207,7 @@ class OutsideWatch:
         if self._queue < 0:
             return False
         try:
-            # What is mounted over a folder makes no event in it.
+            # Mounting over a folder makes no event in it.
             self._mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._close()
@@ -226,7 +226,7 @@ class OutsideWatch:
         self._names.clear()
 
     def _drain(self) -> bool:
-        """Read the queue until it is empty; return whether it told of something that is watched."""
+        """Read the queue until it is empty; return whether an event was about a watched name."""
         happened = False
         while True:
             try:
@@ -238,46 +238,48 @@ class OutsideWatch:
             while at < len(data) and not happened:
                 _, _, _, size = _EVENT.unpack_from(data, at)
                 at += _EVENT.size + size
-                # Without a name: a file's own event, a folder that is gone, a queue that has overflowed.
+                # Events without a name: a file's own, a folder that is gone, an overflow of the queue.
                 happened = not size or data[at - size : at].rstrip(b"\0") in self._names
 
-    def _tells_of(self, path: bytes, folders: dict[bytes, Folder], *, by_presence: bool) -> bool:
-        """Watch a file; return whether every change of what its path leads to is told."""
+    def _watch_file(self, path: bytes, folders: dict[bytes, Folder], *, by_presence: bool) -> bool:
+        """Watch a file; return whether every change of what its path leads to makes an event."""
         above, _, name = path.rpartition(b"/")
         self._names.add(name)
         folder = self._watch_folder(above + b"/", folders)
         try:
             if folder.is_there and not by_presence:
-                self._add(path, _OF_FILES)
+                self._add_watch(path, _OF_FILES)
             is_plain = not folder.is_there or not stat.S_ISLNK(os.lstat(path).st_mode)
         except OSError as error:
             is_plain = error.errno in _MISSING
-        return folder.is_told and folder.tells and is_plain and os.path.normpath(path) == path
+        is_watched = folder.has_watched_path and folder.has_watched_entries
+        return is_watched and is_plain and os.path.normpath(path) == path
 
     def _watch_folder(self, path: bytes, folders: dict[bytes, Folder]) -> Folder:
-        """Watch a folder, given with a trailing slash, and those above it."""
+        """Watch a folder, given with a trailing slash, and all folders above it."""
         if path in folders:
             return folders[path]
         above, _, name = path[:-1].rpartition(b"/")
         self._names.add(name)
         outer = self._watch_folder(above + b"/", folders) if name else TOP
-        is_told = outer.is_told and outer.tells
+        is_watched = outer.has_watched_path and outer.has_watched_entries
         try:
             if not outer.is_there:
                 found = outer
             else:
                 state = os.lstat(path[:-1] or b"/")
-                # What a link leads to may be moved with a folder that is not on the way to it by this name.
+                # The target of a link may move with a folder that is not on this path.
                 silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(silent_type(path)))
-                self._add(path, _OF_FOLDERS)
-                # Its own watch tells if it is moved, or another takes its place.
-                found = Folder(state.st_dev, True, outer.is_told and not silent, True)
+                self._add_watch(path, _OF_FOLDERS)
+                # Its own watch reports it if it is moved or replaced.
+                found = Folder(state.st_dev, True, outer.has_watched_path and not silent, True)
         except OSError as error:
-            found = Folder(outer.device, error.errno not in _MISSING, is_told, is_told and error.errno in _MISSING)
+            is_missing = error.errno in _MISSING
+            found = Folder(outer.device, not is_missing, is_watched, is_watched and is_missing)
         folders[path] = found
         return found
 
-    def _add(self, path: bytes, mask: int) -> None:
+    def _add_watch(self, path: bytes, mask: int) -> None:
         number = _LIBC.inotify_add_watch(self._queue, path, mask)
         if number < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -285,28 +287,28 @@ class OutsideWatch:
 
 
 class OutsideRules:
-    """A project's rules files outside its tree, as they were when they were last looked at."""
+    """A project's rules files outside its tree, and their states when last checked."""
 
     def __init__(self, find: Callable[[], Rules], watch: OutsideWatch) -> None:
-        """``find`` returns which there are: more as folders of the project are met that have a repository's own."""
+        """``find`` returns their paths: more as repositories are found inside the project."""
         self._find = find
         self._watch = watch
-        self._states: States = {}  # until a sweep, which every project begins with
+        self._states: States = {}  # until the sweep that every project begins with
         self._version = -1
-        self._untold: Collection[bytes] = ()
+        self._unwatched: Collection[bytes] = ()
 
     def look(self) -> States:
-        """Return how they are now."""
+        """Return the files' present states."""
         files = self._find()
-        return look_at(files, list(files))
+        return stat_files(files, list(files))
 
     def look_again(self) -> bool:
-        """Look at those that may have changed; return whether any differs from when it was last looked at."""
+        """Check the files that may have changed; return whether one has since it was last checked."""
         version, files = self._watch.version(), self._find()
         if version != self._version or len(files) != len(self._states):
             found = self._watch_and_look(version)
-        elif self._untold:
-            found = self._states | look_at(files, self._untold)
+        elif self._unwatched:
+            found = self._states | stat_files(files, self._unwatched)
         else:
             return False
         has_changed = found != self._states
@@ -314,17 +316,17 @@ class OutsideRules:
         return has_changed
 
     def note(self, before: States) -> None:
-        """Take note that the rules have been read; ``before``: how their files were then, as far as they were known."""
+        """Record that the rules have been read; ``before``: the states at that time of the files known by then."""
         found = self._watch_and_look(self._watch.version())
-        # A nested repository that was met meanwhile adds files of its own. One that has changed is found by a question.
+        # Nested repositories found meanwhile add files. If a file has changed, the next question notices.
         if before.items() <= found.items():
             self._states = found
         else:
             self._states, self._version = before, -1
 
     def _watch_and_look(self, version: int) -> States:
-        """Watch all of them, then look at them: what happens after that makes another version."""
+        """Watch all files, then check them: any later change makes another version."""
         files = dict(self._find())
-        self._untold = self._watch.watch(files)
+        self._unwatched = self._watch.watch(files)
         self._version = version
-        return look_at(files, files)
+        return stat_files(files, files)

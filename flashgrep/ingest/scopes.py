@@ -1,4 +1,4 @@
-"""Which rules hold in which folder: read once, remembered, shared by all folders without rules of their own."""
+"""The rules that apply in each folder: read once, cached, shared by all folders without rules of their own."""
 
 import os
 import subprocess
@@ -9,15 +9,15 @@ from typing import Literal
 
 from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
 from flashgrep.ingest.openat import Descriptor
-from flashgrep.ingest.outside import States, look_at
+from flashgrep.ingest.outside import States, stat_files
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
-_CONFIG_SECONDS = 5  # git reads a few small files; more means a hung network home
-_MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh
-_MAX_SPEAKING = 5_000  # of them with rules of their own, at 10 KB each: the same
-_MAX_CUT = 1_000  # files: what is told of more of them nobody reads
+_CONFIG_SECONDS = 5  # git reads a few small files; longer means a hung network home
+_MAX_CACHED = 200_000  # folders, about 30 MB; then the cache is cleared
+_MAX_WITH_RULES = 5_000  # folders with rules of their own, 10 KB each; then the cache is cleared, too
+_MAX_CUT = 1_000  # files to report; nobody reads about more
 
 _Kind = Literal["flashgrep", "ripgrep", "ignore", "git"]
 _KINDS: dict[bytes, tuple[_Kind, Dialect]] = {
@@ -26,23 +26,23 @@ _KINDS: dict[bytes, tuple[_Kind, Dialect]] = {
     b".rgignore": ("ripgrep", RIPGREP),
     b".flashgrepignore": ("flashgrep", RIPGREP),
 }
-SPEAKING = REPOSITORY | _KINDS.keys()
-"""Names whose coming, going or changing changes what is ours."""
+RULES_FILES = REPOSITORY | _KINDS.keys()
+"""Names of entries that decide which files are searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkOptions:
-    """Which rules hold: ripgrep's defaults; ``ignore=False`` is its ``--no-ignore``."""
+    """Which rules apply: by default, those of ripgrep; ``ignore=False`` is its ``--no-ignore``."""
 
     hidden: bool = False
     ignore: bool = True
-    """False: neither ``.ignore`` and ``.rgignore`` nor git's rules hold."""
+    """False: ``.ignore``, ``.rgignore`` and git's rules do not apply."""
     vcs_ignore: bool = True
     flashgrep_ignore: bool = True
     private: PrivateFolders = NO_FOLDERS
     """Folders that are not entered, whatever the rules say."""
     nothing: bool = False
-    """No file is ours: the root is a bare repository, whose files are git's own."""
+    """No file is searched: the root is a bare repository, whose files are git's own."""
 
 
 class Scopes:
@@ -57,19 +57,19 @@ class Scopes:
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
         self._configs = dict.fromkeys(config_files())
         self._excludes: tuple[States, bytes] | None = None
-        self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
+        self._outside: dict[bytes, bool] = {}  # never cleared: the states of these files are compared over time
         self._known: dict[bytes, Scope | None] = {}
         self.differs_from_ripgrep = False
-        """Whether a ``.flashgrepignore``, rules that are not used to their end or a folder of flashgrep's own were met
-        since the last ``forget`` of everything."""
-        self.asks_hidden_back = False
-        """Whether the user's global excludes ask files back, since then: hidden ones, for they yield to all others."""
-        self._speaking = 0
+        """Whether, since everything was last forgotten, a ``.flashgrepignore``, a rules file used only in part or
+        one of flashgrep's own folders has been found."""
+        self.reincludes_hidden = False
+        """Whether the user's global excludes re-include files: hidden ones only, since these rules come last."""
+        self._with_rules = 0
         self.cut: dict[bytes, str] = {}
-        """Rules files, by path, that are not used to their end, and how far they are."""
+        """Rules files that are used only in part, by path, and how much of them is."""
 
     def of(self, folder: bytes) -> Scope | None:
-        """Return the rules inside ``folder``, or None when the walk would not enter it."""
+        """Return the rules inside ``folder``, or None if a walk would not enter it."""
         if self._options.nothing:
             return None
         steps = []
@@ -78,33 +78,33 @@ class Scopes:
             steps.append(folder)
             folder = folder.rpartition(b"/")[0]
         if folder not in known:
-            # The root's own: rules of all folders above it hold in it, too, the nearest one last.
+            # Rules of all folders above the root apply, too; the nearest folder comes last.
             outer = Scope(hidden=self._options.hidden)
             parts = self._root.split(b"/")
             for depth in range(1, len(parts) if self._root != b"/" else 1):
                 above = b"/".join(parts[:depth])
                 self._outside.update((above + b"/" + name, False) for name in self._files)
                 self._outside.update((above + b"/" + name, True) for name in REPOSITORY if self._git)
-                here = _speaking_in(above)
+                here = _list_rules_files(above)
                 if here:
                     outer = self._read(above, outer, here, prefix=b"/".join(parts[depth:]) + b"/")
-            known[b""] = self.enter(b"", outer, _speaking_in(self._root))
+            known[b""] = self.enter(b"", outer, _list_rules_files(self._root))
         scope = known[folder]
         for step in reversed(steps):
             scope = self._child(step, scope)
         return scope
 
     def enter(self, folder: bytes, outer: Scope, names: Collection[bytes]) -> Scope:
-        """Return the rules inside ``folder``, a child of ``outer`` whose listing has the rules files ``names``."""
+        """Return the rules inside ``folder``, whose parent has the scope ``outer``; ``names``: its rules files."""
         path = self._base + folder if folder else self._root
         return self._read(path, outer, names, strip=len(folder) + 1 if folder else 0)
 
     def forget(self, folder: bytes = b"") -> None:
-        """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
+        """Forget the rules of ``folder`` and below; for the root, also those above it."""
         if not folder:
             self._known = {}
-            self.differs_from_ripgrep = self.asks_hidden_back = False
-            self._speaking = 0
+            self.differs_from_ripgrep = self.reincludes_hidden = False
+            self._with_rules = 0
             self.cut.clear()
             return
         below = folder + b"/"
@@ -114,17 +114,17 @@ class Scopes:
             self._known.pop(known, None)
 
     def outside(self) -> Mapping[bytes, bool]:
-        """Return the path of every rules file outside the tree, there or not; True: only whether it is there counts.
+        """Return the path of every rules file outside the tree, present or not; True: only its presence counts.
 
-        Of a repository above the root nothing else does: git touches that folder all the time.
+        That is so for the ``.git`` of a repository above the root, since git changes that folder all the time.
         """
         self.of(b"")
         return self._outside
 
     @property
     def excludes(self) -> bytes:
-        """Return the user's global excludes file; asked for at the first need, for git may take seconds to tell."""
-        known, states = self._excludes, look_at(dict.fromkeys(self._configs, False), self._configs)
+        """Return the user's global excludes file; looked up at first need, since git may take seconds."""
+        known, states = self._excludes, stat_files(dict.fromkeys(self._configs, False), self._configs)
         if known is None or known[0] != states:
             known = self._excludes = states, global_excludes(self._root)
         return known[1]
@@ -135,16 +135,16 @@ class Scopes:
             try:
                 found = os.lstat(self._base + folder)
             except OSError:
-                return outer  # not there now: judged by the rules above it, and not remembered
+                return outer  # missing now: the rules above it apply, and nothing is cached
             is_private = (found.st_dev, found.st_ino) in self._options.private.identities()
             self.differs_from_ripgrep |= is_private
             if S_ISDIR(found.st_mode) and not is_private:
-                here = _speaking_in(self._base + folder)
+                here = _list_rules_files(self._base + folder)
                 scope = self.enter(folder, outer, here) if here else outer
-                self._speaking += bool(here)
-        if len(self._known) >= _MAX_REMEMBERED or self._speaking >= _MAX_SPEAKING:
+                self._with_rules += bool(here)
+        if len(self._known) >= _MAX_CACHED or self._with_rules >= _MAX_WITH_RULES:
             self._known = {}
-            self._speaking = 0
+            self._with_rules = 0
         self._known[folder] = scope
         return scope
 
@@ -153,12 +153,12 @@ class Scopes:
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
             own = exclude_file(path)
-            if own and self._base.startswith(path + b"/"):  # git is asked in the root
+            if own and self._base.startswith(path + b"/"):  # git runs in the root
                 self._configs[own.removesuffix(b"info/exclude") + b"config"] = None
             last = [*filter(None, [own]), self.excludes]
             self._outside.update(dict.fromkeys((*last, *self._configs), False))
             rules = [self._rules(file, strip, prefix, GIT) for file in last]
-            self.asks_hidden_back |= rules[-1] is not None and False in rules[-1].signs
+            self.reincludes_hidden |= rules[-1] is not None and False in rules[-1].signs
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
         for name, (kind, dialect) in self._files.items():
             if name in names and (kind != "git" or scope.in_git):
@@ -177,17 +177,17 @@ class Scopes:
         return found or None
 
 
-def _speaking_in(folder: bytes) -> list[bytes]:
-    return [name for name in SPEAKING if os.path.lexists(folder + b"/" + name)]
+def _list_rules_files(folder: bytes) -> list[bytes]:
+    return [name for name in RULES_FILES if os.path.lexists(folder + b"/" + name)]
 
 
 # Where git keeps the rules that lie outside the tree
 
 
 def exclude_file(top: bytes) -> bytes:
-    """Return the path of the repository's ``info/exclude``, which need not exist; work trees share their main one's.
+    """Return the path of the repository's ``info/exclude``, which may not exist; work trees share that of the main one.
 
-    A submodule has none, though git knows one: ripgrep does not follow a pointer that leads to no common folder.
+    Empty for a submodule, though git has one: ripgrep does not follow a ``.git`` file that leads to no common folder.
     """
     git = top + b"/.git"
     pointer = _read_first_line(git)
@@ -201,20 +201,20 @@ def exclude_file(top: bytes) -> bytes:
 
 
 def config_files() -> list[bytes]:
-    """Return the user's and the system's settings of git, there or not; what these include is not among them."""
+    """Return the paths of the user's and the system's git config, present or not; files they include are left out."""
     user = os.environ.get("GIT_CONFIG_GLOBAL")
     users = [user] if user else [os.path.expanduser("~/.gitconfig"), os.fsdecode(_user_folder() + b"/config")]
     return [os.fsencode(path) for path in (*users, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")]
 
 
 def _user_folder() -> bytes:
-    # Read from the environment below the daemon: it is git's, and git reads it just so.
+    # Read from the environment, an exception below the daemon, because git does the same.
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return os.fsencode(home) + b"/git"
 
 
 def global_excludes(folder: bytes) -> bytes:
-    """Return the path of the user's global excludes file, as git run in ``folder`` would find it; it need not exist."""
+    """Return the path of the user's global excludes file, as git run in ``folder`` finds it; it may not exist."""
     command = [b"git", b"-C", folder, b"config", b"--type=path", b"--get", b"core.excludesFile"]
     try:
         answer = subprocess.run(command, capture_output=True, timeout=_CONFIG_SECONDS, check=False)
@@ -228,7 +228,7 @@ def global_excludes(folder: bytes) -> bytes:
 
 def _read_first_line(path: bytes) -> bytes:
     try:
-        # A pipe must not be waited for.
+        # O_NONBLOCK: a pipe must not block us.
         with Descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)) as handle:
             return os.read(handle, 4096).partition(b"\n")[0].strip()
     except OSError:

@@ -1,6 +1,6 @@
-"""The files that are ours: what ``rg --files`` lists, less what ``.flashgrepignore`` takes out.
+"""The files of a project: what ``rg --files`` lists, without what ``.flashgrepignore`` excludes.
 
-Regular files only; links are neither followed nor listed. A folder taken out by a rule is not read at all.
+Regular files only; links are neither followed nor listed. An excluded folder is not read at all.
 """
 
 import os
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from flashgrep.errors import Busy
 from flashgrep.ingest.ignore import Scope, read_rules
 from flashgrep.ingest.openat import EXHAUSTED, LISTING, NAMES, RootFolder
-from flashgrep.ingest.scopes import SPEAKING, Scopes, WalkOptions
+from flashgrep.ingest.scopes import RULES_FILES, Scopes, WalkOptions
 
 __all__ = ["Entry", "WalkOptions", "Walker"]
 
 MOST_EXCLUDED = 50_000
-"""Entries that rules take out are kept by path, in some 8 MB; of a tree with more, none are."""
+"""Excluded entries are kept by path, in about 8 MB; for a tree with more, none are."""
 _DOT = ord(".")
-_MOST_TOLD = 3
+_MOST_REPORTED = 3
 _NOT_UTF8 = "\N{REPLACEMENT CHARACTER}".encode()
 
 
@@ -31,19 +31,19 @@ class Entry(NamedTuple):
     inode: int
 
 
-_new_entry = tuple.__new__  # a third of the time of Entry(...), which the walk of a large tree notices
+_new_entry = tuple.__new__  # a third of the time of Entry(...), which matters in a large tree
 
 
 class _Walk(NamedTuple):
-    """What one walk goes by, and what it tells."""
+    """What one walk needs to know, and where it reports."""
 
     private: set[int]
     """Inodes of folders that may be our own."""
     excluded: dict[bytes, bool]
     on_linked: Callable[[bytes], None] | None
 
-    def look_again(self, path: bytes, folder: int, found: os.stat_result) -> os.stat_result:
-        """Tell of a file that has other names, and return what it is from then on."""
+    def stat_linked_file(self, path: bytes, folder: int, found: os.stat_result) -> os.stat_result:
+        """Report a file with several hard links, and return its stat, taken afterwards."""
         if self.on_linked is None:
             return found
         self.on_linked(path)
@@ -51,7 +51,7 @@ class _Walk(NamedTuple):
 
 
 class Walker:
-    """Walks one root and answers, path by path, whether the walk would come by; safe to use from several threads."""
+    """Walks one root, and says of single paths whether a walk would visit them; safe to use from several threads."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Walker:
         *,
         folder: RootFolder | None = None,
     ) -> None:
-        """``folder``: the root as it is open already."""
+        """``folder``: the root, if it is already open."""
         self.root = os.path.realpath(root)
         self.unreadable: dict[bytes, str] = {}
         self._folder = folder or RootFolder(self.root)
@@ -81,16 +81,16 @@ class Walker:
         on_linked: Callable[[bytes], None] | None = None,
         excluded: dict[bytes, bool] | None = None,
     ) -> Iterator[Entry]:
-        """Yield the files below ``under``; ``on_directory`` hears of each folder before it is read.
+        """Yield the files below ``under``; ``on_directory`` is called with each folder before it is read.
 
-        ``on_linked`` hears of each file that has other names, before what it is now is looked at.
+        ``on_linked`` is called with each file that has several hard links, before its stat is taken.
 
-        ``excluded`` is given the files and folders (True) that rules take out of the folders walked, by path; no more
-        than one beyond MOST_EXCLUDED.
+        ``excluded`` receives the files and folders (True) that rules exclude in the folders walked, by path, at most
+        one more than MOST_EXCLUDED.
 
-        What vanishes meanwhile is not an error; folders that cannot be read are left in ``unreadable``.
+        A file that disappears meanwhile is no error; folders that cannot be read are added to ``unreadable``.
         """
-        # Rules may have changed since they were read; a walk is the moment to read them again.
+        # Rules may have changed, so each walk reads them again.
         self._scopes.forget(under)
         if not under:
             self.unreadable.clear()
@@ -99,16 +99,16 @@ class Walker:
         inside = self._scopes.of(under)
         private = {inode for _, inode in self._private.identities()}
         walk = _Walk(private, {} if excluded is None else excluded, on_linked)
-        # A stack of our own: recursion would hold a descriptor open for each level.
+        # An explicit stack: recursion would keep a descriptor open for each level.
         pending = [(under, inside)] if inside is not None else []
         while pending:
             folder, scope = pending.pop()
             if on_directory is not None:
                 on_directory(folder)
-            yield from self._visit(folder, scope, pending, walk, settled=folder == under)
+            yield from self._visit(folder, scope, pending, walk, rules_read=folder == under)
 
     def accepts(self, path: bytes, *, is_dir: bool = False) -> bool:
-        """Return whether ``walk`` would visit ``path``, were it a regular file (or a folder)."""
+        """Return whether ``walk`` would visit ``path`` if it were a regular file (or a folder)."""
         folder, _, name = path.rpartition(b"/")
         if not name:
             return is_dir and not folder
@@ -116,16 +116,16 @@ class Walker:
         return scope is not None and scope.admits(path, name, is_dir)
 
     def is_ignored(self, path: bytes, *, is_dir: bool) -> bool:
-        """Return whether an ignore rule takes out ``path``, an entry of a folder that is walked."""
+        """Return whether an ignore rule excludes ``path``, an entry of a folder that is walked."""
         folder, _, name = path.rpartition(b"/")
         scope = self._scopes.of(folder)
         return scope is None or scope.ignores(path, name, is_dir=is_dir) is True
 
     def takes_out_less(self, rules_files: Iterable[bytes]) -> bool:
-        """Return whether ripgrep may take out a file that is ours; ``rules_files``: all that it met on its walk.
+        """Return whether ripgrep may exclude a file that we do not; ``rules_files``: all that it found on its walk.
 
-        It is taken to be told not to ask for the user's excludes, and knows nothing of ``.flashgrepignore``: a rule of
-        these may ask a file back. Where we do not use a file's rules to their end it may hide more than we do.
+        ripgrep is assumed to run without the user's global excludes, and does not know ``.flashgrepignore``: a negated
+        pattern in either may re-include a file. If we use only a part of a rules file, ripgrep may exclude more.
         """
         top = self._scopes.of(b"")
         if top is None or self._scopes.cut or any(False in rules.signs for rules in top.flashgrep):
@@ -133,44 +133,44 @@ class Walker:
         for path in (*rules_files, self._scopes.excludes):
             is_known = path != self._scopes.excludes and not path.endswith(b".flashgrepignore")
             rules = read_rules(os.path.join(self.root, path))
-            # Of a name that is not UTF-8 ripgrep prints no more than that.
-            asks_back = rules is not None and False in rules.signs and not is_known
-            if _NOT_UTF8 in path or asks_back or (rules is not None and rules.cut):
+            # For bytes that are not UTF-8, ripgrep prints only the replacement character.
+            reincludes = rules is not None and False in rules.signs and not is_known
+            if _NOT_UTF8 in path or reincludes or (rules is not None and rules.cut):
                 return True
         return False
 
     @property
     def differs_from_ripgrep(self) -> bool:
-        """Whether ripgrep would search other files: of ``.flashgrepignore`` and our own folders it knows nothing."""
+        """Whether ripgrep would search other files: it does not know ``.flashgrepignore`` and our own folders."""
         return self._scopes.differs_from_ripgrep or self._nothing
 
     @property
     def lies_within_ripgreps(self) -> bool:
-        """Whether ripgrep, told not to ask for the user's excludes, meets every file of the last walk."""
-        return not (self.differs_from_ripgrep or self._scopes.asks_hidden_back)
+        """Whether ripgrep, run without the user's global excludes, visits every file of the last walk."""
+        return not (self.differs_from_ripgrep or self._scopes.reincludes_hidden)
 
     def forget(self, folder: bytes | None = None) -> None:
-        """Drop what is remembered of ``folder`` and below (None: of everything, the rules above the root included)."""
+        """Forget the rules of ``folder`` and below (None: all rules, also those above the root)."""
         self._scopes.forget(folder or b"")
 
     @staticmethod
     def is_rules_file(name: bytes) -> bool:
-        """Return whether a file of this name changes what is ours: an ignore file, or a repository's top."""
-        return name in SPEAKING
+        """Return whether an entry of this name decides which files are searched: an ignore file, or a ``.git``."""
+        return name in RULES_FILES
 
     def outside_rules(self) -> Mapping[bytes, bool]:
-        """Return the path of every rules file outside the watched tree; True: only whether it is there counts.
+        """Return the path of every rules file outside the watched tree; True: only its presence counts.
 
         When one of them changes, forget and walk again.
         """
         return self._scopes.outside()
 
     def unused_rules(self) -> str:
-        """Return which rules files are not used to their end, and how far they are; nothing where all are."""
+        """Return which rules files are used only in part, and how much of them is; empty if there are none."""
         cut = list(self._scopes.cut.items())
-        more = f", and {len(cut) - _MOST_TOLD} files more" if len(cut) > _MOST_TOLD else ""
-        told = (f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}" for file, what in cut[:_MOST_TOLD])
-        return ", ".join(told) + more
+        more = f", and {len(cut) - _MOST_REPORTED} more files" if len(cut) > _MOST_REPORTED else ""
+        reported = (f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}" for file, what in cut[:_MOST_REPORTED])
+        return ", ".join(reported) + more
 
     def _visit(
         self,
@@ -179,17 +179,16 @@ class Walker:
         pending: list[tuple[bytes, Scope]],
         walk: _Walk,
         *,
-        settled: bool,
+        rules_read: bool,
     ) -> Iterator[Entry]:
         opened, entries = self._listing(folder)
         try:
             names = list(entries)
-            if not settled and not SPEAKING.isdisjoint(names):
-                scope = self._scopes.enter(folder, scope, SPEAKING.intersection(names))
+            if not rules_read and not RULES_FILES.isdisjoint(names):
+                scope = self._scopes.enter(folder, scope, RULES_FILES.intersection(names))
             lead = folder + b"/" if folder else b""
-            # All names of a folder are held against the rules at once; most are touched by none and need no second
-            # look.
-            doubtful = scope.touched(folder, names)
+            # All names are matched against the rules at once; most are mentioned by none and need no further check.
+            doubtful = scope.find_mentioned(folder, names)
             for name, entry in entries.items():
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)
@@ -198,25 +197,25 @@ class Walker:
                             walk.excluded[lead + name] = is_dir
                         continue
                     if is_dir:
-                        # By inode first, which costs nothing; only a hit is looked at more closely.
+                        # Compare inodes first, which costs nothing; only a match needs the full check.
                         if entry.inode() in walk.private and self._scopes.of(lead + name) is None:
                             continue
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)
-                        found = found if found.st_nlink == 1 else walk.look_again(lead + name, opened, found)
+                        found = found if found.st_nlink == 1 else walk.stat_linked_file(lead + name, opened, found)
                         yield _new_entry(
                             Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
                         )
                 except OSError:
-                    continue  # it vanished between the listing and the look
+                    continue  # it vanished after it was listed
         finally:
             if opened >= 0:
-                # The entries look through it, so it stays open until all have.
+                # The entries use it for their own stat calls.
                 os.close(opened)
 
     def _listing(self, folder: bytes) -> tuple[int, dict[bytes, os.DirEntry[str]]]:
-        """Return a folder's descriptor, through which its entries look, and these; -1 where it cannot be read.
+        """Return a folder's descriptor, which its entries use, and the entries; -1 if it cannot be read.
 
         Raises:
             Busy: out of descriptors or memory, which says nothing about the folder.

@@ -1,9 +1,9 @@
-"""Learning of changes to a tree: inotify on Linux, watchdog elsewhere; whoever asks gets all that was saved before.
+"""Noticing changes to a tree, by inotify on Linux and watchdog elsewhere: a reader gets everything saved before.
 
-The kernel queues an inotify event inside the system call that makes the change. So reading the queue until it is empty
-is a barrier: whatever another process finished writing before is known (measured: 15 µs, where a marker file and its
-own event through a watching thread cost 400 µs). watchdog has no such call; there the barrier is a marker file whose
-own event is awaited, as watchman does it (its docs call the marker a cookie).
+The kernel queues an inotify event during the system call that makes the change. So reading the queue until it is empty
+is a barrier: everything that another process finished writing before is known (15 µs; a marker file and its event
+through a watching thread take 400 µs). watchdog has no such barrier. There we write a marker file and wait for its
+event, as watchman does (its docs call the marker a cookie).
 """
 
 import contextlib
@@ -29,15 +29,15 @@ ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 MOST_LINKED = 8192
-"""Files with other names (hard links) that are watched each, and at most a quarter of what one may watch."""
+"""Files with several hard links that are watched one by one; never more than a quarter of the system's limit."""
 
 MOST_NAMES = 64
-"""Names of one file that are kept; events of those below the root tell the others."""
+"""Names kept of one such file; names below the root also have the events of their folders."""
 
 _WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 READ_BYTES = 1 << 18
-"""Read from the queue at once: about 8,000 events."""
+"""Bytes read from the queue at once: about 8,000 events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,26 @@ class Change:
 
 
 class Watcher(Protocol):
-    """What a workspace needs of any way to watch."""
+    """What a workspace needs of any watcher."""
 
     failed: str
-    """Why not all changes are seen (a limit, a file system without events), or empty."""
+    """Why some changes are missed (a limit, a file system without events), or empty."""
 
     @property
     def link_problem(self) -> str:
-        """Why writes by other names of some files are not seen, or empty."""
+        """Why writes through other hard links of some files are missed, or empty."""
 
     def add_file(self, path: bytes) -> None:
-        """Watch one file that has other names (hard links), by which it may be written where nothing is watched."""
+        """Watch one file with several hard links, since it may be written through a name in an unwatched folder."""
 
     def add(self, folder: bytes) -> None:
-        """Watch one folder, given relative to the root; called before the folder is read."""
+        """Watch one folder, relative to the root; to be called before the folder is read."""
 
     def drain(self) -> list[Change]:
         """Return what happened since the last call, oldest first, without waiting."""
 
     def settle(self, timeout: float) -> bool:
-        """Wait until all that happened before this call will be in ``drain``; False: not within ``timeout`` seconds."""
+        """Wait until ``drain`` can return all that happened before this call; False after ``timeout`` seconds."""
 
     def fileno(self) -> int | None:
         """Return a descriptor that is readable when ``drain`` has something, or None."""
@@ -78,26 +78,26 @@ class Watcher(Protocol):
 
 
 def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
-    """Return a watcher of the tree below ``root``; one that cannot see every change has ``failed`` set."""
-    watcher = Inotify(root) if native else Marked(root)
+    """Return a watcher of the tree below ``root``; its ``failed`` is set if it cannot see every change."""
+    watcher = Inotify(root) if native else MarkerWatcher(root)
     silent = silent_type(root)
     if silent:
-        watcher.failed = _say_silent(silent)
+        watcher.failed = _describe_silent(silent)
     return watcher
 
 
-def _say_silent(name: str) -> str:
-    return f"changes made elsewhere are not told on {name}"
+def _describe_silent(name: str) -> str:
+    return f"{name} does not report changes made on other machines or systems"
 
 
 class Inotify:
-    """Linux: one watch a folder, no thread."""
+    """Linux: one watch per folder, no thread."""
 
     _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
     _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
     _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
     _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _ISDIR = 0x1000000, 0x2000000, 0x4000000, 0x40000000
-    # Opens and reads are left out: otherwise searching would wake the watcher.
+    # Opens and reads are left out, or our own searches would wake the watcher.
     _MASK = (
         _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
     ) | (_ONLYDIR | _DONT_FOLLOW | _EXCL_UNLINK)
@@ -111,7 +111,7 @@ class Inotify:
         self._folders: dict[int, bytes] = {}
         self._numbers: dict[bytes, int] = {}
         self._linked: dict[int, dict[bytes, None]] = {}
-        """The names of files that are watched each; some may be gone, which costs a look."""
+        """Names of the files watched one by one; some may be gone, which costs a stat."""
         self._most_linked = -1
         self._mounts = Mounts(root)
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -130,11 +130,11 @@ class Inotify:
             self._fd = -1
 
     def add(self, folder: bytes) -> None:
-        """Watch one folder; a limit reached is kept in ``failed``, and so is a file system that tells of nothing."""
+        """Watch one folder; a limit, or a file system without events, is recorded in ``failed``."""
         if self._fd < 0:
             return
         if silent := self._mounts.silent_at(folder):
-            self.failed = _say_silent(silent)
+            self.failed = _describe_silent(silent)
         path = self._root + b"/" + folder if folder else self._root
         number = self._libc.inotify_add_watch(self._fd, path, self._MASK)
         if number >= 0:
@@ -147,7 +147,7 @@ class Inotify:
             self.failed = f"cannot watch: {os.strerror(problem)}{hint}"
 
     def add_file(self, path: bytes) -> None:
-        """Watch a file by its inode, which tells of writes by any name; a limit reached is kept in ``link_problem``."""
+        """Watch a file's inode, which reports writes through any name; a limit is recorded in ``link_problem``."""
         if self._fd < 0:
             return
         if self._most_linked < 0:
@@ -163,9 +163,10 @@ class Inotify:
                 if len(names) > MOST_NAMES:
                     del names[next(iter(names))]
                 return
-            if ctypes.get_errno() != errno.ENOSPC:  # it is gone, or may not be read
+            if ctypes.get_errno() != errno.ENOSPC:  # the file is gone, or may not be read
                 return
-        self.link_problem = f"of files with other names (hard links) {len(self._linked)} are watched, not all"
+        watched = len(self._linked)
+        self.link_problem = f"too many files have several hard links: writes through other names are seen for {watched}"
 
     def settle(self, timeout: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
         """Return at once: the kernel has queued every event already."""
@@ -216,9 +217,9 @@ class Inotify:
             found.append(Change("folder", path))
 
     def _end_watches(self, folder: bytes, *, moved: bool) -> None:
-        """End the watch of a folder that left, and, if it moved away, all below it: they would tell of the old names.
+        """Remove the watch of a folder that is gone; if it moved, also those below it, which would report old names.
 
-        A folder that was deleted was empty: whatever had been below it left before.
+        A deleted folder was empty, so there is nothing below it to remove.
         """
         ended = [folder] if folder in self._numbers else []
         if moved:
@@ -229,8 +230,8 @@ class Inotify:
             self._libc.inotify_rm_watch(self._fd, number)
 
 
-class Marked(FileSystemEventHandler):
-    """Elsewhere: watchdog's thread, and marker files for a barrier."""
+class MarkerWatcher(FileSystemEventHandler):
+    """Other systems: watchdog's thread, with marker files as a barrier."""
 
     def __init__(self, root: bytes) -> None:
         self.failed = self.link_problem = ""
@@ -254,9 +255,9 @@ class Marked(FileSystemEventHandler):
         """Do nothing: the whole tree is watched."""
 
     def add_file(self, path: bytes) -> None:
-        """Tell that this is not seen: watchdog watches folders."""
+        """Record the problem: watchdog only watches folders."""
         name = os.fsdecode(path).encode("utf-8", "replace").decode()
-        self.link_problem = f"writes by other names (hard links) than those searched are not seen, as of {name}"
+        self.link_problem = f"writes through other hard links of a file are not seen, for example of {name}"
 
     def close(self) -> None:
         """Stop the watching thread."""
@@ -271,7 +272,7 @@ class Marked(FileSystemEventHandler):
         return found
 
     def settle(self, timeout: float) -> bool:
-        """Drop a marker file into the project's own folder and wait for its own event; never through a link."""
+        """Write a marker file to the project's own folder, following no link, and wait for its event."""
         if self.failed:
             return False
         with self._lock:
@@ -292,7 +293,7 @@ class Marked(FileSystemEventHandler):
             del self._markers[path]
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Collect one event of the watching thread."""
+        """Collect one event, on the watching thread."""
         if event.event_type in {"opened", "closed_no_write"}:
             return
         for place in (event.src_path, event.dest_path):

@@ -1,12 +1,12 @@
-r"""Wildcard patterns as gitignore and ripgrep know them, translated to RE2: every match is linear in the path.
+r"""Wildcard patterns of gitignore and ripgrep, translated to RE2: every match is linear in the path.
 
-    *       any bytes but "/"                   [a-z] [!a-z]   one byte of (not of) a set, never "/"
+    *       any bytes but "/"                   [a-z] [!a-z]   one byte in (not in) a set, never "/"
     ?       one byte but "/"                    [[:alpha:]]    a named set
-    a/**    whatever lies below a               {a,b}          either (ripgrep's dialect only)
+    a/**    everything below a                  {a,b}          either (ripgrep's dialect only)
     **/a    a at any depth                      \x             x itself
     a/**/b  b anywhere below a
 
-The rules are those of git's wildmatch.c with WM_PATHNAME; braces are those of ripgrep's globset.
+The rules are those of git's wildmatch.c with WM_PATHNAME; braces work as in ripgrep's globset.
 """
 
 import re
@@ -21,9 +21,9 @@ import re2
 from flashgrep.path_text import Literals
 
 SET = frozenset(range(256)) - {0, ord("/")}
-"""What "*" and "?" may match: a path is separated by "/", a list of paths by NUL."""
+"""What "*" and "?" may match: "/" separates the steps of a path, NUL separates paths."""
 MAX_SOURCE = 1 << 16
-"""Bytes of regular expression compiled as one; a larger list becomes several, each within RE2's memory."""
+"""Bytes of source compiled as one expression; more becomes several, each within RE2's memory limit."""
 _ONE = rb"[^/\x00]"
 _ANY = rb"[^\x00]"
 _ASCII = 128
@@ -32,13 +32,13 @@ _CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
 _MEMORY = 32 << 20
 _REMEMBERED = 4096
 MOST_ALTERNATIVES = 64
-"""A glob that stands for more is not written out."""
+"""A glob with more alternatives is not expanded."""
 _CHOICE = re.compile(rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)")
-"""A set that lists ASCII bytes, or a brace of texts; alongside a "*" an empty text would make one wildcard of two."""
+"""A set that lists ASCII bytes, or braces; not next to a "*", since an empty alternative would join two wildcards."""
 _SPECIAL = re.compile(rb"[*?\[\]{},]")
 _FOLDER = 3
 _COMMON = re.compile(rb"([^*]+)|\*([^*/]+)\*|\*\*/([^*]+)/\*\*")
-"""A name; letters of one; all in a folder at any depth."""
+"""A name; a part of a name; everything in a folder at any depth."""
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
     b"alpha": string.ascii_letters,
@@ -56,20 +56,20 @@ _CLASSES = {
 
 
 class BadGlob(ValueError):
-    """The pattern cannot be read; the message says why."""
+    """The pattern cannot be parsed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What differs between the readers of wildcards."""
+    """What differs between dialects of wildcards."""
 
     braces: bool = False
     fold: bool = False
     """Ignore the case of ASCII letters."""
     free_star: bool = False
-    """ "*" and "?" cross "/" too."""
+    """ "*" and "?" also match "/"."""
     characters: bool = False
-    """ "?" and sets stand for a character of UTF-8, or a byte that is part of none; else for one byte, as in git."""
+    """ "?" and sets match a UTF-8 character, or a byte that is part of none; otherwise one byte, as in git."""
 
 
 GIT = Dialect()
@@ -77,7 +77,7 @@ RIPGREP = Dialect(braces=True)
 
 
 def translate(glob: bytes, dialect: Dialect = GIT) -> bytes:
-    """Return the RE2 source that matches exactly what ``glob`` does, without anchors.
+    """Return the RE2 source that matches exactly what ``glob`` matches, without anchors.
 
     Raises:
         BadGlob: an unclosed set or brace, a dangling backslash, an unknown named set.
@@ -87,17 +87,17 @@ def translate(glob: bytes, dialect: Dialect = GIT) -> bytes:
 
 
 def plain(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
-    """Return the one name ``glob`` matches when it has no wildcard at all, else None."""
+    """Return the one name that ``glob`` matches if it has no wildcard, else None."""
     if dialect.fold or any(mark in glob for mark in (b"*", b"?", b"[", b"\\")):
         return None
     return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
 
 
 def alternatives(glob: bytes) -> list[bytes]:
-    """Return globs (of ripgrep's dialect) that together match what ``glob`` does, its simple choices written out."""
+    """Return globs (in ripgrep's dialect) that together match what ``glob`` matches, simple alternatives expanded."""
     pieces = _CHOICE.split(glob)  # text, set, brace, text, set, brace, ..., text
     if any(b"[" in text for text in pieces[::3]):
-        return [glob]  # what looks like a set may lie in another one
+        return [glob]  # what looks like a set may be part of another one
     choices: list[list[bytes]] = [[pieces[0]]]
     count = 1
     for members, listed, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
@@ -108,9 +108,9 @@ def alternatives(glob: bytes) -> list[bytes]:
 
 
 def literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False) -> list[Literals]:
-    """Return literal parts of which a path needs one set to match ``glob``, which is held against the whole path.
+    """Return sets of literal parts; a path that matches ``glob`` as a whole has all parts of at least one set.
 
-    ``any_depth``: it is a name, held against the path's last step. ``below``: what lies below a match matches too.
+    ``any_depth``: the glob is a name, matched against the path's last step. ``below``: paths below a match match, too.
     """
     if dialect.fold:
         return [Literals()]
@@ -130,7 +130,7 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
     start, wild, end = glob[:first], glob[first:last], glob[last:]
     if wild.endswith(b"**"):
-        end = end.removeprefix(b"/")  # "**/" may stand for nothing
+        end = end.removeprefix(b"/")  # "**/" may match nothing
     simple = not any(mark in wild for mark in (b"[", b"{", b","))
     parts = [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)] if simple else []
     inside = max(parts, key=len, default=b"")
@@ -147,7 +147,7 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
     if below:
         if exact:
             yield Literals(start, b"", end, exact=True)
-            if not end:  # all below the start match, so all below these do
+            if not end:  # everything below the start matches, and so includes what is below a match
                 return
         yield Literals(start, end + b"/" if exact else max(inside, end, key=len))
     else:
@@ -155,7 +155,7 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
 
 
 def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
-    """Return the predicate that any of ``sources`` matches the whole text."""
+    """Return the predicate of texts that one of ``sources`` matches as a whole."""
     tests = [regex.fullmatch for regex in _compile(sources)]
     if len(tests) == 1:
         only = tests[0]
@@ -164,7 +164,7 @@ def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
 
 
 def finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
-    """Return the function that lists what any of ``sources`` matches in a text; overlaps of two batches come twice."""
+    """Return a function that lists the matches of ``sources`` in a text; matches of two batches may overlap."""
     finds = [regex.findall for regex in _compile(sources)]
     if len(finds) == 1:
         only: Callable[[bytes], list[bytes]] = finds[0]
@@ -173,7 +173,7 @@ def finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
 
 
 def _compile(sources: Iterable[bytes]) -> list[Any]:
-    """Return few expressions that together match what any of ``sources`` does."""
+    """Return a few expressions that together match what any of ``sources`` matches."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY
@@ -189,7 +189,7 @@ def _compile(sources: Iterable[bytes]) -> list[Any]:
         batches[-1].append(b"(?:" + source + b")")
         room -= len(source)
     joined = [b"|".join(batch) for batch in batches]
-    # The library keeps the last 128 expressions whatever their size, so a long one is made without it.
+    # The library caches the last 128 expressions whatever their size, so long ones bypass its cache.
     return [(re2.compile if len(one) <= _REMEMBERED else re2._Regexp)(one, options) for one in joined]  # noqa: SLF001
 
 
@@ -243,11 +243,11 @@ class _Translation:
             self.at += 1
         before, after = self.glob[start - 1 : start] if start else b"", self.glob[self.at : self.at + 1]
         in_brace = self.depth > 0 and not self.dialect.free_star
-        # Two stars cross "/" where they are a whole step of the path; a choice in braces may be one.
+        # Two stars match "/" if they are a whole step of the path; an alternative in braces may be one.
         is_step = self.at - start > 1 and before in ((b"", b"/", b"{", b",") if in_brace else (b"", b"/"))
         if is_step and after == b"/":
             self.at += 1
-            while not self.dialect.free_star and self.glob.startswith(b"**/", self.at):  # it says no more than one
+            while not self.dialect.free_star and self.glob.startswith(b"**/", self.at):  # means the same as one
                 self.at += 3
             return b"(?:" + _ANY + b"*/)?"
         if self.dialect.free_star:
@@ -263,7 +263,7 @@ class _Translation:
             return _byte_set(SET - members if negated else SET & members)
         wide = bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
         if negated and wide:
-            raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot say "any sequence but this"
+            raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot exclude a sequence of bytes
         narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
         others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
         return b"(?:" + b"|".join([_byte_set(narrow), *others]) + b")"
@@ -272,7 +272,7 @@ class _Translation:
         previous: int | None = None
         first = True
         while first or self.glob[self.at : self.at + 1] != b"]":
-            first = False  # a "]" that comes first is a member
+            first = False  # a "]" in first place is a member
             if self.glob.startswith(b"[:", self.at) and (named := self._read_named_set()) is not None:
                 yield from named
                 previous = None
@@ -297,7 +297,7 @@ class _Translation:
         return self._read_escape() if value == ord("\\") else value
 
     def _read_named_set(self) -> bytes | None:
-        """Read ``[:alpha:]``; None where it is not a name, but members that begin so."""
+        """Read ``[:alpha:]``; None if it is not a name but ordinary members."""
         end = self.glob.find(b"]", self.at + 2)
         if end < 0:
             raise BadGlob("unclosed set")

@@ -71,7 +71,7 @@ def test_edits_are_all_made_or_none() -> None:
     opened.open((None, PATH), PATH, "one\ntwo", 1)
     with pytest.raises(InvalidRange):
         opened.change(PATH, [Edit((1, 1), (1, 4), "1"), Edit((3, 1), (3, 1), "x")], 2, 1, "utf-8")
-    with pytest.raises(InvalidRange, match="before its start"):
+    with pytest.raises(InvalidRange, match="before it starts"):
         opened.change(PATH, [Edit((2, 1), (1, 1), "x")], 2, 1, "utf-8")
     assert opened.get(PATH).text().data == b"one\ntwo"
     assert opened.get(PATH).is_behind

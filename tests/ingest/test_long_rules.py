@@ -57,8 +57,8 @@ def test_the_tables_say_what_the_rules_say_one_by_one(seed: int, dialect: Dialec
                 None,
             )
             assert tables.verdict(path, name, is_dir) == wanted, (rules, path, is_dir)
-            touched = set(tables.touched(folder, [name, b"other"], b"\0" + name + b"\0\0other\0"))
-            assert wanted is None or name in touched, (rules, path)
+            mentioned = set(tables.find_mentioned(folder, [name, b"other"], b"\0" + name + b"\0\0other\0"))
+            assert wanted is None or name in mentioned, (rules, path)
 
 
 def test_a_long_file_leaves_the_files_that_ripgrep_leaves(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.outside import MOST_WATCHES, READ_BYTES, OutsideRules, OutsideWatch, look_at
+from flashgrep.ingest.outside import MOST_WATCHES, READ_BYTES, OutsideRules, OutsideWatch, stat_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every file is looked at")
 
@@ -30,11 +30,11 @@ class Place:
         self.watch = OutsideWatch()
         self.rules = OutsideRules(lambda: self.files, self.watch)
         self.rules.note(self.rules.look())
-        self.known = look_at(self.files, self.files)
+        self.known = stat_files(self.files, self.files)
 
     def check(self) -> None:
         """Compare what is told with a look at each file."""
-        now = look_at(self.files, self.files)
+        now = stat_files(self.files, self.files)
         assert self.rules.look_again() == (now != self.known)
         self.known = now
 
@@ -184,7 +184,7 @@ def test_watches_begin_anew_where_there_are_too_many(place: Place) -> None:
     many.rules.note(many.rules.look())
     for name in ("a/.gitignore", "a/b/.gitignore"):
         (place.top / name).write_text("x")
-        many.known = look_at(many.files, many.files)
+        many.known = stat_files(many.files, many.files)
         assert many.rules.look_again()
         assert not many.rules.look_again()
     (place.top / "x7").write_text("x")

@@ -120,7 +120,8 @@ async def test_more_linked_files_than_can_be_watched_are_told(root: Path, monkey
         for name in ("a.txt", "b.txt"):
             (root / f"twin-{name}").hardlink_to(root / name)
         assert len(await files_with(workspace, "needle")) == 4
-        assert workspace.freshness.link_problem == "of files with other names (hard links) 1 are watched, not all"
+        problem = "too many files have several hard links: writes through other names are seen for 1"
+        assert workspace.freshness.link_problem == problem
         assert workspace.freshness.sees_events
 
 
