@@ -1,7 +1,7 @@
 """Compare which types have what an interface asks for with what a compiler's checker says.
 
-    scripts/eval_symbols implements FOLDER=TRUTH.jsonl …      TRUTH: printed by go_implements.go or
-                                                              typescript_implements.cjs of scripts/tools/oracles
+    scripts/eval_symbols implements FOLDER=TRUTH.jsonl …      TRUTH: printed by implements.go or
+                                                              implements.cjs of scripts/tools/oracles
 
 Precision is that of the edges that lead to an interface, by how they are told. A type is found that is in the answer at
 depth 3: what builds upon a type that implements an interface is told as its subtype.

@@ -1,4 +1,4 @@
-// What javac says each name of a folder's Java files means, as JSON lines like those of typescript_uses.cjs:
+// What javac says each name of a folder's Java files means, as JSON lines like those of typescript/uses.cjs:
 //
 //     java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED JavaUses.java ROOT [MODULE_FOLDER…]
 //

@@ -1,4 +1,4 @@
-"""What Clang says each name of a folder of C means, as JSON lines like those of typescript_uses.cjs.
+"""What Clang says each name of a folder of C means, as JSON lines like those of typescript/uses.cjs.
 
 PYTHON_WITH_LIBCLANG c_uses.py ROOT [CLANG_OPTION …]
 

@@ -1,4 +1,4 @@
-# What Elixir's compiler says each call of a project without dependencies means, as JSON lines like those of typescript_uses.cjs:
+# What Elixir's compiler says each call of a project without dependencies means, as JSON lines like those of typescript/uses.cjs:
 #     elixir elixir_uses.exs ROOT [FOLDER]      FOLDER: lib
 # A tracer is told of every call, import and module that the compiler resolves, with its line.
 defmodule Tracer do

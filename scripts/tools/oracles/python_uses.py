@@ -1,4 +1,4 @@
-"""What Jedi says each name of a folder means, as JSON lines like those of typescript_uses.cjs.
+"""What Jedi says each name of a folder means, as JSON lines like those of typescript/uses.cjs.
 
 PYTHON_WITH_JEDI python_uses.py ROOT
 

@@ -1,27 +1,7 @@
 // Which classes of a folder TypeScript's checker takes for objects of which interfaces with methods, as JSON lines like
-// those of go_implements.go. Type parameters are taken for `any`; what is not exported, or local, is not judged.
-//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node typescript_implements.cjs ROOT
-const path = require("node:path");
-const ts = require("typescript");
-
-const root = path.resolve(process.argv[2]);
-const skipped = /(^|\/)(node_modules|dist|\.git)(\/|$)/;
-const files = ts.sys
-  .readDirectory(root, [".ts", ".tsx", ".mts"], ["**/node_modules"], undefined)
-  .filter((file) => !skipped.test(path.relative(root, file)) && !file.endsWith(".d.ts"));
-const config = ts.findConfigFile(root, ts.sys.fileExists);
-const options = {
-  ...(config
-    ? ts.parseJsonConfigFileContent(ts.readConfigFile(config, ts.sys.readFile).config, ts.sys, path.dirname(config)).options
-    : {}),
-  noEmit: true, skipLibCheck: true, allowJs: false, types: [],
-};
-
-const place = (node) => {
-  const source = node.getSourceFile();
-  return [path.relative(root, source.fileName), source.getLineAndCharacterOfPosition(node.getStart()).line + 1];
-};
-const print = (row) => console.log(JSON.stringify(row));
+// those of go/implements.go. Type parameters are taken for `any`; what is not exported, or local, is not judged.
+//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node implements.cjs ROOT
+const { files, options, path, place, print, root, ts } = require("./folder.cjs");
 
 // One more file names each type with its parameters, so that the checker makes the types.
 const found = [];

@@ -1,25 +1,10 @@
 // What TypeScript's checker says each name in a folder means, as JSON lines:
 // {"use": [file, line], "target": [file, line], "name": …, "kind": …, "call": …}.
-//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node typescript_uses.cjs ROOT
-const path = require("node:path");
-const ts = require("typescript");
+//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node uses.cjs ROOT
+const { files, options, path, place, print, root, skipped, ts } = require("./folder.cjs");
 
-const root = path.resolve(process.argv[2]);
-const skipped = /(^|\/)(node_modules|dist|\.git)(\/|$)/;
-const files = ts.sys
-  .readDirectory(root, [".ts", ".tsx", ".mts"], ["**/node_modules"], undefined)
-  .filter((file) => !skipped.test(path.relative(root, file)) && !file.endsWith(".d.ts"));
-const config = ts.findConfigFile(root, ts.sys.fileExists);
-const options = config
-  ? ts.parseJsonConfigFileContent(ts.readConfigFile(config, ts.sys.readFile).config, ts.sys, path.dirname(config)).options
-  : {};
-const program = ts.createProgram(files, { ...options, noEmit: true, skipLibCheck: true, allowJs: false, types: [] });
+const program = ts.createProgram(files, options);
 const checker = program.getTypeChecker();
-
-const place = (node) => {
-  const source = node.getSourceFile();
-  return [path.relative(root, source.fileName), source.getLineAndCharacterOfPosition(node.getStart()).line + 1];
-};
 
 function kindOf(node) {
   if (ts.isFunctionDeclaration(node)) return "function";
@@ -65,7 +50,7 @@ function report(node) {
     const told = kind !== "method" && isLocal(one) ? "local " + kind : kind;
     const container = kind === "method" && one.parent.name ? one.parent.name.text : "";
     const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind: told, call: isCall };
-    console.log(JSON.stringify(row));
+    print(row);
   }
 }
 

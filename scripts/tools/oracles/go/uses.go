@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// tellUses says what each name means, in lines like those of typescript/uses.cjs. Packages are read with their tests
+// here, in a second reading that importers do not see.
+func tellUses() {
+	var infos []*types.Info
+	calls := map[*ast.Ident]bool{}
+	for folder, files := range parsed {
+		for _, some := range byName(files) {
+			info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
+			checkFiles(folder, some, info)
+			infos = append(infos, info)
+		}
+		for _, file := range files {
+			ast.Inspect(file, func(node ast.Node) bool {
+				if call, ok := node.(*ast.CallExpr); ok {
+					switch callee := call.Fun.(type) {
+					case *ast.Ident:
+						calls[callee] = true
+					case *ast.SelectorExpr:
+						calls[callee.Sel] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	seen := map[string]bool{}
+	for _, info := range infos {
+		for use, object := range info.Uses {
+			kind, container := "", ""
+			switch one := object.(type) {
+			case *types.Func:
+				kind = "function"
+				one = one.Origin()
+				object = one
+				if receiver := one.Type().(*types.Signature).Recv(); receiver != nil {
+					kind = "method"
+					held := receiver.Type()
+					if pointer, ok := held.(*types.Pointer); ok {
+						held = pointer.Elem()
+					}
+					if named, ok := held.(*types.Named); ok {
+						container = named.Obj().Name()
+					}
+				}
+			case *types.TypeName:
+				kind = "type"
+			case *types.Const:
+				kind = "constant"
+			}
+			if kind == "" || !object.Pos().IsValid() || object.Pkg() == nil {
+				continue
+			}
+			if kind != "method" && object.Parent() != object.Pkg().Scope() {
+				continue
+			}
+			target := place(object.Pos())
+			if strings.HasPrefix(target[0].(string), "..") {
+				continue
+			}
+			row, _ := json.Marshal(map[string]any{
+				"use": place(use.Pos()), "target": target, "name": object.Name(), "container": container,
+				"kind": kind, "call": calls[use],
+			})
+			if !seen[string(row)] {
+				seen[string(row)] = true
+				out.Encode(json.RawMessage(row))
+			}
+		}
+	}
+}
