@@ -219,6 +219,8 @@ class Call(Generic[HostT]):
     progress: Progress = _no_progress
     as_text: bool = False
     """The answer is sent as its renderer's text, to which budgets then apply; else as JSON."""
+    is_forwarded: bool = False
+    """The answer is sent as JSON and nobody looks at its results: they may be ``model.Encoded``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

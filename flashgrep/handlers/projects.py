@@ -142,6 +142,7 @@ async def ask_projects(
     if given.project is not None:
         message = "give either `project` or `projects`"
         raise InvalidParams(message, field="project", incompatible=["project", "projects"])
+    call.is_forwarded = False  # results of several are merged
     question = _Question(call, params, ask, given.limit or limit)
     total, parts = _find_parts(call, params)
     async with anyio.create_task_group() as tasks:

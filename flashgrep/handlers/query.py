@@ -244,12 +244,13 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
                 position=position,
                 count_on=COUNT_ON_FILES // among.projects,
                 spans=params.position_encoding if params.spans else None,
+                as_json=call.is_forwarded,
             )
             answer, fresh = await _search(workspace, question, params)
-        if answer.results or not answer.complete:
+        if answer.has_hits or not answer.complete:
             break
     result: QueryResult = {
-        "results": answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
+        "results": answer.encoded or answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
         "total": answer.total,
         "next": None,
         "mode": mode,
@@ -259,7 +260,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
     if answer.next is not None:
         tier, path, *reached = answer.next
         result["next"] = encode_cursor(params, mode, tier, path.decode("latin-1"), *reached)
-    if not answer.results and params.mode == "smart" and position is None:
+    if not answer.has_hits and params.mode == "smart" and position is None:
         if params.fresh:  # ripgrep may have answered before the files were listed
             await workspace.refresh()
         near = await workspace.in_turn(lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS))

@@ -19,9 +19,10 @@ from flashgrep.handlers.bootstrap import packaged_skill
 from flashgrep.handlers.text import render_error, render_text
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.schema import input_schema, output_schema
+from flashgrep.model import Encoded
 from flashgrep.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.message import Encoded, encode
+from flashgrep.rpc.message import encode
 
 INSTRUCTIONS = """\
 flashgrep answers questions about this project's code from a live index, exactly as a full scan of the disk would now. \
@@ -278,7 +279,7 @@ class Service:
             text = render_error(error.to_object())
         if render is not None:
             return {"content": [{"type": "text", "text": text}], "isError": is_error}
-        encoded = Encoded(result, encode(result))
+        encoded = Encoded(encode(result))
         content = [{"type": "text", "text": encoded.json.decode()}]
         return {"content": content, **({"structuredContent": encoded} if structured else {}), "isError": is_error}
 

@@ -163,9 +163,9 @@ class Dispatcher:
         progress: Progress | None = None,
         as_text: bool = False,
     ) -> Any:
-        """Call a registered method from within the process; the result is JSON-ready.
+        """Call a registered method from within the process; the result is JSON-ready, and its results may be encoded.
 
-        ``as_text``: the caller renders it, so budgets apply to the text.
+        ``as_text``: the caller renders it, so budgets apply to the text, and nothing is encoded.
 
         Raises:
             FlashgrepError: any failure; unnamed ones become the internal error.
@@ -173,6 +173,7 @@ class Dispatcher:
         """
         call = self._make_call(session, progress)
         call.as_text = as_text
+        call.is_forwarded = not as_text and session.path_map is None
         pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
         return await self._run_in_time(pending, lambda: self._run_handler(call, name, params))
 
@@ -248,6 +249,7 @@ class Dispatcher:
         """Run a handler; if requested, its results are sent in parts before its answer."""
         token, handler = context.request.partial_token, self.registry.get(name)
         if token is None or not has_parts(handler):
+            context.call.is_forwarded = context.session.path_map is None
             return await self._run_handler(context.call, name, params)
         parts = Parts(token, context.notify)
         return await parts.send(handler, self._name_params(handler, params), partial(self._run_handler, context.call))

@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from pydantic import BaseModel
 
 from flashgrep.errors import FlashgrepError, InvalidRequest, Parse, TooLarge
+from flashgrep.model import Encoded
 from flashgrep.rpc.wire import Limits
 
 JsonId: TypeAlias = str | int | float | None
@@ -251,14 +252,6 @@ def _count_marks(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A value with its JSON: a part of an answer that need not be encoded again."""
-
-    value: Any
-    json: bytes
-
-
 def encode(value: Any) -> bytes:
     """Return the value as one line of UTF-8 JSON without its line end.
 
@@ -297,4 +290,4 @@ def _repair(value: Any) -> Any:
         case None | int():
             return value
         case _:
-            return _repair(value.value if isinstance(value, Encoded) else _convert(value))
+            return value.decode() if isinstance(value, Encoded) else _repair(_convert(value))

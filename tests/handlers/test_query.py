@@ -95,18 +95,22 @@ def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> No
 
 def test_pages_neither_repeat_nor_lose(wire: Wire) -> None:
     for order in ("path", "relevance"):
-        whole = places(wire.call("query", text="e", mode="literal", order=order, limit=1000, max_tokens=100_000))
-        assert len(whole) == len(set(whole)) > 300
-        pages: list[tuple[str, int]] = []
+        asked = {"text": "e", "mode": "literal", "order": order}
+        answer = wire.call("query", **asked, limit=1000, max_tokens=100_000)
+        whole = answer["results"]
+        assert len(whole) == len(set(places(answer))) > 300
+        pages: list[dict[str, Any]] = []
         cursor = None
         while True:
             more: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
-            page = wire.call("query", text="e", mode="literal", order=order, limit=37, **more)
-            pages += places(page)
+            page = wire.call("query", **asked, limit=37, **more)
+            pages += page["results"]
             cursor = page["next"]
             if cursor is None:
                 break
         assert pages == whole
+        among = wire.call("query", **asked, limit=1000, max_tokens=100_000, project=None, projects=[wire.root])
+        assert among["results"] == [{"project": "car", **hit} for hit in whole]
 
 
 def test_a_budget_cuts_between_hits_and_leaves_a_way_on(wire: Wire) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.errors import TooLarge
+from flashgrep.model import Encoded
 from flashgrep.rpc import message
-from flashgrep.rpc.message import MAX_VALUES, Encoded, decode, encode
+from flashgrep.rpc.message import MAX_VALUES, decode, encode
 from flashgrep.rpc.wire import MIB, Limits
 from tests.rpc.harness import Connect, make_dispatcher, unix
 
@@ -100,4 +101,4 @@ async def test_lines_keep_their_order_whatever_their_length(connect: Connect) ->
 @pytest.mark.parametrize("request_id", [1, 2**70])
 def test_what_is_encoded_already_stands_in_an_answer_as_it_is(value: Any, request_id: int) -> None:
     plain = {"id": request_id, "result": {"content": value}}
-    assert encode({"id": request_id, "result": {"content": Encoded(value, encode(value))}}) == encode(plain)
+    assert encode({"id": request_id, "result": {"content": Encoded(encode(value))}}) == encode(plain)

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from flashgrep.ingest.extract import extract
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question
+from flashgrep.search.exact import ENCODED_FROM, Order, Question
 from flashgrep.search.hits import make_hit
 from tests.support.truth import RG
 from tests.support.workspace import opened, put
@@ -50,6 +51,25 @@ def theirs(root: Path, mode: str, text: str, *flags: str) -> set[Place]:
             at = data["submatches"][0]["start"] + 1
             found.add((data["path"]["text"].removeprefix("./"), data["line_number"], at, shown.removesuffix("\n")))
     return found
+
+
+@pytest.mark.parametrize("order", ["path", "relevance"])
+async def test_many_hits_as_json_are_those_that_few_are(root: Path, order: Order) -> None:
+    put(root, drawn_files())
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        pattern = Pattern(texts=(".",), mode="regex")
+        question = Question(pattern=pattern, order=order, limit=10_000, max_chars=1_000_000)
+        plain = await workspace.search(question)
+        encoded = await workspace.search(replace(question, as_json=True))
+        assert len(plain.results) > ENCODED_FROM
+        assert encoded.encoded is not None
+        assert not encoded.results
+        assert not encoded.ranks
+        assert encoded.has_hits
+        assert json.loads(encoded.encoded.json) == plain.results
+        few = await workspace.search(replace(question, as_json=True, limit=ENCODED_FROM))
+        assert few.results == plain.results[:ENCODED_FROM]
 
 
 async def test_lines_and_columns_are_ripgreps(root: Path) -> None:

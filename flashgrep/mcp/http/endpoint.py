@@ -76,7 +76,7 @@ async def _ask(
         raise outcome
     # The SDK validates the value and encodes it itself.
     structured = outcome.get("structuredContent")
-    return outcome if structured is None else {**outcome, "structuredContent": structured.value}
+    return outcome if structured is None else {**outcome, "structuredContent": structured.decode()}
 
 
 @asynccontextmanager
