@@ -279,7 +279,11 @@ def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
     """Return the error that lists every mismatch."""
     shown = format_path(path)
     message = f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
-    return Conflict(message, file_path=shown, conflict={"mismatches": wrong})
+    exists = any(each["field"] == "expected_absent" and each["expected"] for each in wrong)
+    guidance = (
+        "the file exists: say which lines, or old_text; fs_write replaces it" if exists else "read the file again"
+    )
+    return Conflict(message, file_path=shown, conflict={"mismatches": wrong}, guidance=guidance)
 
 
 class _Opcodes(SequenceMatcher[str]):

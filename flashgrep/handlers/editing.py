@@ -159,8 +159,9 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     places = result.get("occurrences", 1)
     did = "made" if result.get("created") else f"{places} places changed" if places > 1 else "changed"
     after = result.get("file_hash_after") or ""
-    lines = "" if places > 1 else f":{result.get('start_line')}-{result.get('end_line')}"
-    yield f"{style.path({**result})}{lines} {did}, {result.get('new_line_count', 0)} lines now #{after[:HASH_SHOWN]}"
+    lines = "" if places > 1 or result.get("created") else f":{result.get('start_line')}-{result.get('end_line')}"
+    count = result.get("new_line_count", 0)
+    yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
 
 
 def render_batch(result: BatchResult, style: Style) -> Iterator[str]:

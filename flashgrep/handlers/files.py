@@ -12,7 +12,7 @@ from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.encoding import Encoding, LineEnding, count_lone, detect_line_ending
 from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder, stat_entry
 from flashgrep.edit.system import digest, format_path
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
 from flashgrep.handlers.editing import NOTHING_WRITTEN, check_may_write, to_the_end
 from flashgrep.handlers.reading import NO_LINE_END, describe_text
@@ -34,8 +34,11 @@ class FsParams(ProjectParams):
     path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
 
     def target(self) -> bytes:
-        """Return the path."""
-        return path_from_json(self.path, self.path_bytes)
+        """Return the path; raises InvalidParams if there is none."""
+        path = path_from_json(self.path, self.path_bytes)
+        if not path:
+            raise InvalidParams("path: needed: which file or folder?", field="path")
+        return path
 
 
 class FsCreateParams(FsParams):

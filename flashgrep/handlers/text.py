@@ -256,12 +256,13 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
     coverage, results = result.get("coverage") or {}, result.get("results")
     near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
-    if results == []:
+    if results == [] and "message" not in result:
         files = coverage.get("files_searched", 0)
         skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
         skipped = f" (skipped: {skipped})" if skipped else ""
         count = str(files) if style.is_person else f"{files:,}"
-        yield f"nothing found in {count} {'file' if files == 1 else 'files'}{skipped}"
+        where = f" in {count} {'file' if files == 1 else 'files'}{skipped}" if coverage else ""
+        yield f"nothing found{where}"
         # A model has the summary above.
         yield from [result["summary"]] if style.is_person and "summary" in result else []
     elif results and result.get("mode") == "words":

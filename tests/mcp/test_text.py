@@ -178,8 +178,13 @@ def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -
 
 def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     made = read(model, "write_code", file_path="new.txt", replacement="a\nb\n", precondition={"expected_absent": True})
-    assert made.startswith("new.txt:")
-    assert " made, 2 lines now #" in made
+    assert made.startswith("new.txt made, 2 lines now #")
+    refused = model.call("write_code", file_path="new.txt", replacement="other\n")["content"][0]["text"]
+    assert "guidance: the file exists: say which lines, or old_text; fs_write replaces it" in refused
+    stale = model.call(
+        "write_code", file_path="new.txt", old_text="b", new_text="c", precondition={"expected_file_hash": "0" * 64}
+    )
+    assert "guidance: read the file again" in stale["content"][0]["text"]
     diff = read(model, "write_code", file_path="new.txt", old_text="b", new_text="c", dry_run=True)
     assert "-b\n+c" in diff
     assert diff.endswith("[dry run: nothing is written]")
@@ -200,6 +205,9 @@ def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, tmp_pat
     model = McpClient(LineTransport(wire), "legacy")
     model.start()
     time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert "path: needed: which file or folder?" in model.call("fs_create")["content"][0]["text"]
+    stopped = read(model, "watch_codebase", path=str(tmp_path), action="stop")
+    assert stopped == f"{tmp_path}: stopped, from now on: each question scans the whole tree"
     assert re.fullmatch(f"fs/a.txt 0 {time}", read(model, "fs_create", path="fs/a.txt", parents=True))
     assert re.fullmatch(
         rf"fs/a.txt \d+ {time}\n\[dry run: nothing is written\]",
