@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.checkpoint import expiring
 from flashgrep.edit.root import outside_root
-from flashgrep.git import history as git_history
+from flashgrep.git import repository as git
 from flashgrep.git.repository import Repository
 from flashgrep.handlers.common import (
     PATH,
@@ -73,7 +73,7 @@ def format_day(seconds: int) -> str:
 async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
-    found = await workspace.revisions.ask_repository(lambda asked: git_history.list_names(asked, MOST_NAMES))
+    found = await workspace.revisions.ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
     return {"results": [{"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time} for one in found]}
 
 
@@ -119,11 +119,11 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
     skip = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
-    def ask(repository: Repository) -> list[git_history.Commit]:
+    def ask(repository: Repository) -> list[git.Commit]:
         path = find_inside(workspace, params.path) if params.path else b""
         with expiring(deadline):
             # One more than is shown, to know whether there are more.
-            return git_history.list_commits(repository, params.rev, path, skip, params.limit + 1)
+            return git.list_commits(repository, params.rev, path, skip, params.limit + 1)
 
     found = await workspace.revisions.ask_repository(ask)
     more = len(found) > params.limit
@@ -178,10 +178,10 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     lines = (params.start_line, min(params.end_line or most, most))
     deadline = time.monotonic() + params.deadline_ms / 1000
 
-    def ask(repository: Repository) -> tuple[list[git_history.Blamed], list[git_history.Commit]]:
+    def ask(repository: Repository) -> tuple[list[git.Blamed], list[git.Commit]]:
         path = find_inside(workspace, params.path)
         with expiring(deadline):
-            return git_history.blame(repository, params.rev, path, lines)
+            return git.blame(repository, params.rev, path, lines)
 
     found, commits = await workspace.revisions.ask_repository(ask)
     shown: list[BlamedLines] = [
@@ -200,7 +200,7 @@ def find_inside(workspace: Workspace, path: str) -> bytes:
     return b"/".join(parts)
 
 
-def _show_commit(one: git_history.Commit) -> CommitShown:
+def _show_commit(one: git.Commit) -> CommitShown:
     return {
         "commit": one.name,
         "parents": [*one.parents],

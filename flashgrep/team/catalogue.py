@@ -28,9 +28,8 @@ from flashgrep.scheduler import Scheduler
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.team.clones import TAGS, find_clone
 from flashgrep.team.listing import Listing, unpack
-from flashgrep.team.meaning import TeamMeaning
 from flashgrep.team.reading import Shown, Store
-from flashgrep.team.text_reader import IndexState
+from flashgrep.team.text_reader import IndexState, TeamMeaning
 from flashgrep.team.view import Asking, Contents, TeamFiles
 from flashgrep.workspace import RevisionView
 

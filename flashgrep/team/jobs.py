@@ -20,10 +20,9 @@ from flashgrep.team.cutting import Cutter
 from flashgrep.team.database import connect, translate_errors
 from flashgrep.team.listing import find_new_trees, name_of, publish, put_listing
 from flashgrep.team.load import Content, Loader
-from flashgrep.team.merge import drop_dead, merge
 from flashgrep.team.queue import Job, postpone, take
 from flashgrep.team.schema import SHARDED, check
-from flashgrep.team.segments import clean
+from flashgrep.team.segments import clean, drop_dead, merge
 
 if TYPE_CHECKING:
     from psycopg import Connection

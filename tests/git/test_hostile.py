@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
-from flashgrep.git import history, program
+from flashgrep.git import program, repository
 from flashgrep.ingest import scopes
 from flashgrep.pattern import Pattern
 from flashgrep.search.changes import find_changed
@@ -70,11 +70,11 @@ async def test_a_setting_that_names_a_program_runs_nothing(
     for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
         assert await workspace.revisions.compare(rev, find_changed) or "index" in rev
     for rev in ("HEAD", "HEAD~1"):
-        ask = partial(history.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
+        ask = partial(repository.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
         assert await workspace.revisions.ask_repository(ask)
-        asked = partial(history.blame, rev=rev, path=b"a.txt", lines=(1, 5))
+        asked = partial(repository.blame, rev=rev, path=b"a.txt", lines=(1, 5))
         assert await workspace.revisions.ask_repository(asked)
-    await workspace.revisions.ask_repository(partial(history.list_names, most=5))
+    await workspace.revisions.ask_repository(partial(repository.list_names, most=5))
     assert not marker.exists()
 
 

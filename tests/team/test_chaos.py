@@ -13,8 +13,8 @@ import pytest
 
 from flashgrep.errors import NotFound, Unavailable
 from flashgrep.index.segments import MOST_SEGMENTS, SegmentRow
-from flashgrep.team import merge as merging
 from flashgrep.team import reading
+from flashgrep.team import segments as merging
 from flashgrep.team.database import connect
 from flashgrep.team.schema import SHARDED
 from flashgrep.team.segments import read_segments
