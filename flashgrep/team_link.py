@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from flashgrep.config import Settings
-from flashgrep.embed.endpoint import Endpoint, RetryPolicy
+from flashgrep.embed.http_api import Endpoint, RetryPolicy
 from flashgrep.errors import (
     Busy,
     DeadlineExceeded,

@@ -91,7 +91,7 @@ def load_command(name: str) -> Any:
     """Return the typer command or group of this name, importing what it needs."""
     if name not in LOCAL_COMMANDS:
         registry = import_module("flashgrep.handlers").REGISTRY
-        return import_module("flashgrep.cli.methods").make_method_command(registry, registry.find_command(name))
+        return import_module("flashgrep.cli.method_commands").make_method_command(registry, registry.find_command(name))
     module, _, attribute = LOCAL_COMMANDS[name].partition(":")
     found = getattr(import_module(f"flashgrep.cli.{module}"), attribute)
     return get_group(found) if isinstance(found, typer.Typer) else make_command(name, found)

@@ -24,7 +24,7 @@ from flashgrep.index.segments import Kind
 from flashgrep.index.vectors import vector_files
 from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
 from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
-from flashgrep.search.structural_matcher import INSTALL, is_installed
+from flashgrep.search.structural.structural_matcher import INSTALL, is_installed
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.cli.methods import Invocation, Output, parse_line, render
+from flashgrep.cli.method_commands import Invocation, Output, parse_line, render
 from flashgrep.cli.rg import plan as rg_plan
 from flashgrep.cli.rg.arguments import Call
 from flashgrep.connect import from_latin1

@@ -23,11 +23,11 @@ from flashgrep.daemon.log import Log
 from flashgrep.errors import FlashgrepError, Unavailable
 from flashgrep.machine import count_cores
 from flashgrep.paths import TEAM_DATABASE_VARIABLE, config_file
-from flashgrep.team import access, schema
-from flashgrep.team.catalogue import TeamCatalogue
+from flashgrep.team import access, migrations
 from flashgrep.team.database import connect
 from flashgrep.team.jobs import Team
-from flashgrep.team.reading import Store
+from flashgrep.team.store_connection import Store
+from flashgrep.team.team_catalogue import TeamCatalogue
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -83,7 +83,7 @@ def init(
     """Create the store's tables, or migrate them to this version."""
     parts = [one.partition("=") for one in shard or ()]
     with _failing_cleanly(), closing(connect(database)) as connection:
-        done = schema.migrate(connection, {name: address or None for name, _, address in parts})
+        done = migrations.migrate(connection, {name: address or None for name, _, address in parts})
     typer.echo("\n".join(done) or "nothing to do")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flashgrep.config import Settings
-from flashgrep.embed.endpoint import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
+from flashgrep.embed.http_api import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
 from flashgrep.embed.rerank import Reranker, open_reranker
 from flashgrep.errors import ProviderUnavailable
 

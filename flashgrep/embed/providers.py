@@ -13,7 +13,7 @@ import numpy.typing as npt
 import orjson
 
 from flashgrep.embed import static
-from flashgrep.embed.endpoint import LOCAL, Endpoint, RetryPolicy, Service
+from flashgrep.embed.http_api import LOCAL, Endpoint, RetryPolicy, Service
 from flashgrep.embed.interface import Embedder, ModelEmbedder, Role
 from flashgrep.embed.local import can_open_folder, can_open_minilm, can_open_mlx, open_folder, open_minilm, open_mlx
 from flashgrep.errors import ProviderUnavailable

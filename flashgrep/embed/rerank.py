@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.config import Settings
-from flashgrep.embed.endpoint import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
+from flashgrep.embed.http_api import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
 from flashgrep.embed.local import fingerprint, import_library
 from flashgrep.errors import ProviderUnavailable
 

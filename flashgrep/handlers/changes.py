@@ -33,7 +33,7 @@ from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import Call, Handler, Params, RevisionText, Usage, handler
 from flashgrep.search.changes import ChangedSymbol, FileChange, State, describe_change, find_changed, show_hunk
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
 
 FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""

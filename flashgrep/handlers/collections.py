@@ -17,8 +17,8 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.wildcard import Dialect, matcher, translate
 from flashgrep.model import path_to_text
 from flashgrep.registry import Call, GlobText, Handler, LineNumber, Params, handler
-from flashgrep.search.chunks import FoundChunk, find_containing, is_exported, list_chunks
-from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.meaning.current_chunks import FoundChunk, find_containing, is_exported, list_chunks
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.workspace import Workspace
 
 SNIPPET_OVERHEAD = 260

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, ParamSpec, TypeVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from flashgrep.edit import files, tree
+from flashgrep.edit import files, transfer
 from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.encoding import Encoding, LineEnding, count_lone, detect_line_ending
 from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder, stat_entry
@@ -308,7 +308,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears atomically."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
-    run = partial(tree.copy, recursive=params.recursive)
+    run = partial(transfer.copy, recursive=params.recursive)
     done = await _run("fs_copy", run, project.editor, *params.ends(), options)
     project.mark_changed(done.paths)
     return {
@@ -325,7 +325,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move or rename a file or a folder."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_move", tree.move, project.editor, *params.ends(), options)
+    done = await _run("fs_move", transfer.move, project.editor, *params.ends(), options)
     project.mark_changed(done.paths)
     return {
         "ok": True,
@@ -347,7 +347,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
 async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
     """Remove a file, a link or a folder."""
     project = await _writable(call, params)
-    run = partial(tree.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
+    run = partial(transfer.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
     done = await _run("fs_remove", run, project.editor, params.target())
     project.mark_changed(done.paths)
     result: FsRemoveResult = {

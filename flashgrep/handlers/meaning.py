@@ -34,11 +34,11 @@ from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, Usage, handler
-from flashgrep.search.chunks import FoundChunk
-from flashgrep.search.meaning import MeaningQuestion
-from flashgrep.search.passages import Shown, Span
+from flashgrep.search.meaning.current_chunks import FoundChunk
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
+from flashgrep.search.meaning.passages import Shown, Span
+from flashgrep.search.meaning.word_forms import spellings_of
 from flashgrep.search.snapshot import SearchStats
-from flashgrep.search.word_forms import spellings_of
 from flashgrep.vocabulary import VERBATIM
 from flashgrep.workspace import RevisionView, Workspace
 

@@ -29,16 +29,16 @@ from flashgrep.handlers.text import Style, render_places
 from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
-from flashgrep.search import imported, served
-from flashgrep.search.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
-from flashgrep.search.hover import Described, describe
-from flashgrep.search.named import Named, Nothing, find_named
-from flashgrep.search.navigation import Navigation, Navigator, Place
-from flashgrep.search.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.search import language_server_source, other_sources
+from flashgrep.search.resolution.name_at_position import Named, Nothing, find_named
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
+from flashgrep.search.symbols.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
+from flashgrep.search.symbols.hover import Described, describe
+from flashgrep.search.symbols.navigation import Navigation, Navigator, Place
+from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
 
-SOURCES: Final = {imported.HOW: "an imported SCIP index", served.HOW: "a language server"}
+SOURCES: Final = {other_sources.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
 """Names, in answers, of sources other than flashgrep itself."""
 MOST_LINE: Final = 200
 """Maximum number of characters of a use's line."""

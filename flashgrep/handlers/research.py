@@ -32,14 +32,14 @@ from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
-from flashgrep.search.finished_walks import Reading, find_walk, keep_walk
-from flashgrep.search.references import UnusedSearch
-from flashgrep.search.research import Research
-from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague
-from flashgrep.search.research_questions import ASKED
+from flashgrep.search.research.finished_walks import Reading, find_walk, keep_walk
+from flashgrep.search.research.research_questions import ASKED
+from flashgrep.search.research.research_walk import Research
+from flashgrep.search.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import find_near_names
+from flashgrep.search.symbols.references import UnusedSearch
+from flashgrep.search.symbols.symbol_search import find_near_names
 from flashgrep.workspace import CurrentView
 
 NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130

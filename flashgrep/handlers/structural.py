@@ -39,7 +39,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.languages import SYNTAX
 from flashgrep.model import path_to_json
 from flashgrep.registry import RARE, Call, Handler, Languages, Params, Usage, handler
-from flashgrep.search.structural import (
+from flashgrep.search.structural.structural_search import (
     CODE,
     FileMatches,
     Position,

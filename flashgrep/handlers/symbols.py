@@ -46,11 +46,11 @@ from flashgrep.ingest.parse.lookup import Role
 from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
 from flashgrep.model import path_to_json
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, PathText, SymbolName, Usage, handler
-from flashgrep.search.outlines import Outline, nest, open_all, outline
-from flashgrep.search.repository_map import repository_map
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import (
+from flashgrep.search.symbols.outlines import Outline, nest, open_all, outline
+from flashgrep.search.symbols.repository_map import repository_map
+from flashgrep.search.symbols.symbol_search import (
     SUGGESTED,
     Found,
     Match,

@@ -14,7 +14,7 @@ from flashgrep.ingest.columns import Columns, Range, find_column
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped
 from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
-from flashgrep.search.named import read_line
+from flashgrep.search.resolution.name_at_position import read_line
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, tree_of
 from flashgrep.search.syntax_ranges import FoldKind, find_around, find_folds

@@ -22,7 +22,7 @@ from flashgrep.index.postings import Pairs, encode
 from flashgrep.index.schema import Left, take_numbers
 from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.index.sieve import seal_of
-from flashgrep.index.words import Fields, impacts_of
+from flashgrep.index.word_impacts import Fields, impacts_of
 
 STALE_SHARE: Final = 0.5
 """All chunks are rebuilt once more than this share of their numbers belongs to texts that are gone."""

@@ -26,7 +26,7 @@ from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.sieve import apply_filters, drop_wordless
 from flashgrep.index.table import FileRow, TextIds
 from flashgrep.index.vectors import row_type
-from flashgrep.index.words import names_of
+from flashgrep.index.word_impacts import names_of
 from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
 

@@ -35,7 +35,7 @@ class Kind(IntEnum):
     GRAMS = 0
     """Grams by text."""
     WORDS = 1
-    """Words by chunk (``index.words``)."""
+    """Words by chunk (``index.word_impacts``)."""
 
 
 class SegmentRow(NamedTuple):

@@ -1,7 +1,7 @@
 """Which texts have an identifier as a whole word. Grams do not say where a word ends, but the words of chunks do.
 
-``index.words`` is made for ranking. It has each identifier of a chunk, whole and in lower case. If the chunks of a text
-cover all of it, the text has no identifier that its chunks lack; such a text gets a seal when it is stored. For a text
+``index.word_impacts`` is made for ranking. It has each identifier of a chunk, whole and in lower case. If the chunks of a
+text cover all of it, the text has no identifier that its chunks lack; such a text gets a seal when it is stored. For a text
 that is chunked only in part (tables, minified text, register lists, up to 24 MB in Linux), all identifiers are in a
 Bloom filter (1970) next to its chunks, which takes at most a hundredth of the text, since such texts are repetitive. A
 text that is not chunked yet may have any word.
@@ -19,7 +19,7 @@ from flashgrep.damage import Damaged
 from flashgrep.identifiers import find_identifiers
 from flashgrep.index.postings import decode
 from flashgrep.index.table import TextIds
-from flashgrep.index.words import LONGEST_WORD, find_words, names_of
+from flashgrep.index.word_impacts import LONGEST_WORD, find_words, names_of
 
 _BLANKS = bytes(range(0x21))
 

@@ -3,7 +3,7 @@
 A separate module, since a worker spawned by multiprocessing imports the main module again unless it is ``__main__``.
 """
 
-from flashgrep.indexer.process import main
+from flashgrep.indexer.indexer_process import main
 
 if __name__ == "__main__":
     main()

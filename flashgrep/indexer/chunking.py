@@ -13,7 +13,7 @@ import numpy as np
 
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.sieve import hold_every_identifier
-from flashgrep.index.words import Fields
+from flashgrep.index.word_impacts import Fields
 from flashgrep.indexer.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
 from flashgrep.indexer.chunk_names import NAMED_KINDS, Outline, find_sections
 from flashgrep.ingest.parse.embedded import HOSTS

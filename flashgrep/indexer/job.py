@@ -80,7 +80,7 @@ def stage_versions() -> Mapping[str, str]:
         "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *parse.glob("*/*.scm")],
         "chunks": [
             *(_PACKAGE / "indexer").glob("chunk*.py"),
-            _PACKAGE / "index" / "words.py",
+            _PACKAGE / "index" / "word_impacts.py",
             _PACKAGE / "identifiers.py",
         ],
         "vectors": [_PACKAGE / "embed" / "data" / "static.npz"],

@@ -18,7 +18,7 @@ from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
 from flashgrep.index.schema import Left
 from flashgrep.index.sieve import make_filter
-from flashgrep.index.words import choose_for_vectors, count_fields
+from flashgrep.index.word_impacts import choose_for_vectors, count_fields
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.indexer.job import IndexJob, ProjectJob

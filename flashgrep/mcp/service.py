@@ -18,7 +18,7 @@ from flashgrep.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams
 from flashgrep.handlers.bootstrap import packaged_skill
 from flashgrep.handlers.text import render_error, render_text
 from flashgrep.mcp.binding import client_of
-from flashgrep.mcp.schema import input_schema, output_schema
+from flashgrep.mcp.tool_schema import input_schema, output_schema
 from flashgrep.model import Encoded
 from flashgrep.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.rpc.dispatch import Dispatcher

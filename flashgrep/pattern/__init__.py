@@ -24,7 +24,7 @@ from flashgrep.pattern.gram_plan import (
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
 from flashgrep.pattern.parser import as_line, as_word, literal_texts, parse_texts, within_lines
-from flashgrep.pattern.tree import Node
+from flashgrep.pattern.regex_tree import Node
 
 __all__ = [
     "ANYTHING",

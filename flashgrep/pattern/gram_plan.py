@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.pattern.tree import (
+from flashgrep.pattern.regex_tree import (
     NEWLINE,
     Chars,
     CharSet,

@@ -5,7 +5,16 @@ from typing import NamedTuple, NoReturn
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
-from flashgrep.pattern.tree import ANY_BYTE, ANY_CHAR, ASCII_DIGIT, ASCII_SPACE, ASCII_WORD, CharSet, Look, LookKind
+from flashgrep.pattern.regex_tree import (
+    ANY_BYTE,
+    ANY_CHAR,
+    ASCII_DIGIT,
+    ASCII_SPACE,
+    ASCII_WORD,
+    CharSet,
+    Look,
+    LookKind,
+)
 
 HINT = '(engine "backtracking" supports look-around and back-references)'
 

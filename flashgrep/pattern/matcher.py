@@ -15,8 +15,7 @@ from re2 import _re2
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.pike_vm import PikeVm
-from flashgrep.pattern.translate import Kind, check_weight, translate
-from flashgrep.pattern.tree import (
+from flashgrep.pattern.regex_tree import (
     ASCII_WORD,
     LAST_ASCII,
     Chars,
@@ -28,6 +27,7 @@ from flashgrep.pattern.tree import (
     plain_bytes,
     walk,
 )
+from flashgrep.pattern.translate import Kind, check_weight, translate
 from flashgrep.pattern.unicode import word_after, word_before
 
 Span = tuple[int, int]

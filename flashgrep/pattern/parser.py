@@ -13,7 +13,7 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.lexer import HINT, Flags, Lexer, Literal, complement, read_escape
-from flashgrep.pattern.tree import (
+from flashgrep.pattern.regex_tree import (
     ASCII,
     ASCII_DIGIT,
     ASCII_SPACE,

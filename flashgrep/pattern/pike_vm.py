@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 
-from flashgrep.pattern.tree import ASCII_WORD, Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.pattern.regex_tree import ASCII_WORD, Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_before
 
 MAX_STATES = 4000  # The cache is cleared at this size: a limit on memory, not on the pattern.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
-from flashgrep.pattern.tree import (
+from flashgrep.pattern.regex_tree import (
     ANY_BYTE,
     ASCII,
     ASCII_WORD,

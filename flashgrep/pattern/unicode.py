@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-from flashgrep.pattern.tree import (
+from flashgrep.pattern.regex_tree import (
     ASCII,
     ASCII_WORD,
     LAST_ASCII,

@@ -25,8 +25,8 @@ from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import FileStat, Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.imported import FirstToKnow, Imported, OtherSources
-from flashgrep.search.served import Served
+from flashgrep.search.language_server_source import Served
+from flashgrep.search.other_sources import FirstToKnow, Imported, OtherSources
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None

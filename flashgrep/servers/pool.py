@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from flashgrep.checkpoint import blocking, stop_if_over
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.servers.known import KnownServer, find_server
-from flashgrep.servers.process import LOOK_SECONDS, MOST_MEMORY, LanguageServer, ServerBroken, ServerSilent
+from flashgrep.servers.language_server import LOOK_SECONDS, MOST_MEMORY, LanguageServer, ServerBroken, ServerSilent
 
 MOST_SERVERS: Final = 4
 """Running at once; the one asked longest ago gives way."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flashgrep.embed.interface import Embedder
-from flashgrep.index.words import parts
+from flashgrep.index.word_impacts import parts
 from flashgrep.specs.spec import Requirement, Scenario
 from flashgrep.specs.spec_repository import ProjectSpec
 

@@ -20,7 +20,7 @@ from flashgrep.ingest.parse.model import unpack
 from flashgrep.machine import release_memory
 from flashgrep.model import Document
 from flashgrep.team.load import read_texts
-from flashgrep.team.segments import (
+from flashgrep.team.stored_segments import (
     OF_SEGMENTS,
     PLACES,
     Segment,

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep.errors import FlashgrepError, Forbidden
-from flashgrep.mcp.http.guard import (
+from flashgrep.mcp.http.admission import (
     OPEN_PATHS,
     VISITOR,
     Receive,
@@ -36,8 +36,8 @@ from flashgrep.mcp.http.guard import (
 )
 from flashgrep.mcp.http.routes import STATUS
 from flashgrep.scheduler import FLOW
-from flashgrep.team.catalogue import Access, TeamCatalogue
-from flashgrep.team.reading import Shown
+from flashgrep.team.store_connection import Shown
+from flashgrep.team.team_catalogue import Access, TeamCatalogue
 from flashgrep.web.site import HEADERS, KEY_HEADER, is_open
 
 SIGN_IN, SIGN_OUT = "/login", "/logout"

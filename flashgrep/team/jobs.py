@@ -18,11 +18,11 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.team.clones import ADDRESS, fetch, list_branches, list_tags
 from flashgrep.team.cutting import Cutter
 from flashgrep.team.database import connect, translate_errors
-from flashgrep.team.listing import find_new_trees, name_of, publish, put_listing
 from flashgrep.team.load import Content, Loader
+from flashgrep.team.migrations import SHARDED, check
 from flashgrep.team.queue import Job, postpone, take
-from flashgrep.team.schema import SHARDED, check
-from flashgrep.team.segments import clean, drop_dead, merge
+from flashgrep.team.stored_segments import clean, drop_dead, merge
+from flashgrep.team.tree_listing import find_new_trees, name_of, publish, put_listing
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -14,11 +14,11 @@ from flashgrep.index.kept import Name
 from flashgrep.index.postings import FORMAT, encode, pairs_of
 from flashgrep.index.segments import Kind
 from flashgrep.index.symbols import take_bytes
-from flashgrep.indexer.process import PARSE_BATCH, PARSE_BYTES, Parsers
+from flashgrep.indexer.indexer_process import PARSE_BATCH, PARSE_BYTES, Parsers
 from flashgrep.ingest.extract import extract
 from flashgrep.machine import release_memory
 from flashgrep.model import Document
-from flashgrep.team.segments import (
+from flashgrep.team.stored_segments import (
     GRACE_SECONDS,
     OF_SEGMENTS,
     Segment,

@@ -40,9 +40,9 @@ from flashgrep.registry import Call, Capabilities, Handler, Registry, Session
 from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
-from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue, TeamProject
 from flashgrep.team.clones import TAGS
 from flashgrep.team.guard import ASKING, AccessRules, SignIn, TeamGuard
+from flashgrep.team.team_catalogue import ACCESS, Access, TeamCatalogue, TeamProject
 from flashgrep.web.site import Site
 
 HOW: Final = "name a repository by `project`, or several by `projects`"

@@ -24,11 +24,11 @@ from flashgrep.index.vectors import (
     signs_of,
     take_nearest,
 )
-from flashgrep.index.words import LEVELS, WordList, WordLists, key_of
+from flashgrep.index.word_impacts import LEVELS, WordList, WordLists, key_of
 from flashgrep.lazy import LazyAttribute
-from flashgrep.search.meaning_index import Bools
-from flashgrep.team.reading import ReadingAs
-from flashgrep.team.segments import PLACES, Segment, fetch_lists
+from flashgrep.search.meaning.chunk_index import Bools
+from flashgrep.team.store_connection import ReadingAs
+from flashgrep.team.stored_segments import PLACES, Segment, fetch_lists
 
 KEPT_BYTES: Final = 256 << 20
 """Of signs, of all repositories together: eight million chunks."""
@@ -141,7 +141,7 @@ class KeptSigns:
 
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
-    """The vectors of a repository's chunks, by the chunk's number; ``search.meaning_index.VectorRows``.
+    """The vectors of a repository's chunks, by the chunk's number; ``chunk_index.VectorRows``.
 
     Those in shards that do not answer are near to nothing.
     """

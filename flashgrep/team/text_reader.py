@@ -24,11 +24,11 @@ from flashgrep.index.symbols import LONGEST_NAME
 from flashgrep.index.table import FileTable, TextIds
 from flashgrep.lazy import LazyAttribute
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
-from flashgrep.search.meaning_index import AGAIN_SECONDS, QUESTION_SECONDS, Known, Opened, Texts
+from flashgrep.search.meaning.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, Known, Opened, Texts
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.team.reading import ReadingAs
-from flashgrep.team.segments import SELECT, Segment, fetch_lists
+from flashgrep.team.store_connection import ReadingAs
 from flashgrep.team.stored_chunks import KeptSigns, StoredChunks, StoredVectors
+from flashgrep.team.stored_segments import SELECT, Segment, fetch_lists
 
 MOST_REMEMBERED: Final = 10_000
 REMEMBERED: Final = 64

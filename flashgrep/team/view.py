@@ -18,9 +18,9 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, FileStat, Skipped, SkipReason, path_to_text
 from flashgrep.pattern import GramExpr
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
-from flashgrep.team.listing import Listing
-from flashgrep.team.reading import Reading, Shown, Store
+from flashgrep.team.store_connection import Reading, Shown, Store
 from flashgrep.team.text_reader import IndexState, TextReader
+from flashgrep.team.tree_listing import Listing
 
 RETRIES: Final = 2
 KEPT_BYTES: Final = 256 << 20

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from flashgrep.ingest.watch import Change, Watcher
-from flashgrep.workspace.tree import Tree
+from flashgrep.workspace.file_tree import Tree
 
 STOPPED = "watching was stopped"
 

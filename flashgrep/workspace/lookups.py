@@ -24,12 +24,12 @@ from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.lookup_worker import Ask, Load, pack
+from flashgrep.search.ripgrep_walks import search_or_count, search_unlisted
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import forget_parsed
-from flashgrep.search.walks import search_or_count, search_unlisted
+from flashgrep.workspace.file_tree import Tree
 from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.lookup_workers import Loaded, LookupWorker, LookupWorkers
-from flashgrep.workspace.tree import Tree
 
 MOST_MARKS = 500
 """With more pending paths a lookup runs here: sending them to a worker takes 2 µs each, and reading them dominates."""

@@ -32,21 +32,21 @@ from flashgrep.ingest.watch import watch
 from flashgrep.own_folders import PrivateFolders, writes_folder
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
-from flashgrep.search.meaning_index import MeaningIndex
+from flashgrep.search.meaning.chunk_index import MeaningIndex
+from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.search.meaning.word_search import search_words, show_best_lines
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import BestDefinition, find_best_definition
-from flashgrep.search.words import search_words, show_best_lines
+from flashgrep.search.symbols.symbol_search import BestDefinition, find_best_definition
 from flashgrep.servers.pool import ServerPool
 from flashgrep.specs.search import SpecVectors
+from flashgrep.workspace.file_tree import Tree
 from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.revisions import Revisions
 from flashgrep.workspace.stores import Stores
-from flashgrep.workspace.tree import Tree
 
 MOST_UNASKED = 32
 """So many projects stay open for good: each open one is watched, and a user may have 128 inotify queues on Linux, those

@@ -28,13 +28,13 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
 from flashgrep.search.changes import State, look_at_work_tree
 from flashgrep.search.exact import Answer, Question, search
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
-from flashgrep.search.meaning_index import ChunkIndex
+from flashgrep.search.meaning.chunk_index import ChunkIndex
+from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.search.meaning.word_search import search_words
 from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import BestDefinition, find_best_definition
-from flashgrep.search.words import search_words
+from flashgrep.search.symbols.symbol_search import BestDefinition, find_best_definition
 
 ResultT = TypeVar("ResultT")
 

@@ -19,8 +19,8 @@ from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
 from flashgrep.own_folders import INDEX, find_owner, identify, list_stores, store_folder
+from flashgrep.workspace.file_tree import Tree
 from flashgrep.workspace.freshness import Freshness
-from flashgrep.workspace.tree import Tree
 
 
 class Member(Protocol):

@@ -12,10 +12,10 @@ from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import path_from_json
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import BestDefinition, find_best_definition
+from flashgrep.search.symbols.symbol_search import BestDefinition, find_best_definition
 from flashgrep.workspace.project import Workspace
 
 ResultT = TypeVar("ResultT")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from flashgrep.index.writer import Reserved
-from flashgrep.indexer.process import Parsers
+from flashgrep.indexer.indexer_process import Parsers
 from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.ingest.openat import RootFolder
 from scripts.benchmarks.private import Client, Private

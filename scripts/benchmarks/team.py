@@ -23,12 +23,12 @@ from flashgrep.config import Settings
 from flashgrep.handlers import REGISTRY
 from flashgrep.machine import count_cores
 from flashgrep.registry import Call, Session
-from flashgrep.team import access, schema
-from flashgrep.team.catalogue import ACCESS, TeamCatalogue
+from flashgrep.team import access, migrations
 from flashgrep.team.database import connect
 from flashgrep.team.jobs import Team
-from flashgrep.team.reading import Store
-from flashgrep.team.schema import SHARDED
+from flashgrep.team.migrations import SHARDED
+from flashgrep.team.store_connection import Store
+from flashgrep.team.team_catalogue import ACCESS, TeamCatalogue
 from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60
@@ -115,7 +115,7 @@ class Filled:
         self.dsn = server.make_database("team")
         self._remote = [other.make_database("shard") for other in others]
         with closing(connect(self.dsn)) as connection:
-            schema.migrate(connection, {f"s{number}": address for number, address in enumerate(self._remote)})
+            migrations.migrate(connection, {f"s{number}": address for number, address in enumerate(self._remote)})
         self.team = Team(self.dsn, folder, os.environ, count_cores())
 
     def read_processor(self) -> float:

@@ -19,7 +19,12 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from flashgrep.search.structural import StructuralAnswer, StructuralQuestion, languages_named, search_structural
+from flashgrep.search.structural.structural_search import (
+    StructuralAnswer,
+    StructuralQuestion,
+    languages_named,
+    search_structural,
+)
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 SHOWN: Final = 3

@@ -31,7 +31,7 @@ import anyio
 from flashgrep.languages import language_of
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question, search
-from flashgrep.search.research import Research
+from flashgrep.search.research.research_walk import Research
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from scripts.tools.eval_definitions import CTAGS, JUDGED, Tag, broken, ctags, definitions
 from scripts.tools.eval_implements import compare_implements

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep.search.research import Research
+from flashgrep.search.research.research_walk import Research
 from flashgrep.search.symbol_source import ReadResult, parse_file
 
 TARGETS: Final = 40

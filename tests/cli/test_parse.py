@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import Field
 
-from flashgrep.cli.methods import Invocation, Output, parse_line
+from flashgrep.cli.method_commands import Invocation, Output, parse_line
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Call, Handler, Params, Registry, Usage, handler
 

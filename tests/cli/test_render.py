@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.cli.methods import render
+from flashgrep.cli.method_commands import render
 from flashgrep.handlers.query import render_query
 from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.symbols import render_map, render_outline, render_symbols

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit import files, tree
+from flashgrep.edit import files, transfer
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
@@ -60,7 +60,7 @@ def write(editor: Editor, path: str | bytes) -> None:
 
 
 def removing(editor: Editor, path: bytes) -> object:
-    return tree.remove(editor, path, recursive=True, force=True, dry_run=False)
+    return transfer.remove(editor, path, recursive=True, force=True, dry_run=False)
 
 
 EVERY_WAY: list[Callable[[Editor, bytes], object]] = [
@@ -72,10 +72,10 @@ EVERY_WAY: list[Callable[[Editor, bytes], object]] = [
     lambda editor, path: list_folder(editor, path, ListQuery()),
     lambda editor, path: files.write(editor, path, "w", WriteOptions(overwrite=True, parents=True)),
     lambda editor, path: files.create(editor, path, WriteOptions(overwrite=True, parents=True), folder=False),
-    lambda editor, path: tree.copy(editor, path, b"copied", WriteOptions(overwrite=True), recursive=True),
-    lambda editor, path: tree.copy(editor, b"sub", path, WriteOptions(overwrite=True), recursive=True),
-    lambda editor, path: tree.move(editor, path, b"moved", WriteOptions(overwrite=True)),
-    lambda editor, path: tree.move(editor, b"sub", path, WriteOptions(overwrite=True)),
+    lambda editor, path: transfer.copy(editor, path, b"copied", WriteOptions(overwrite=True), recursive=True),
+    lambda editor, path: transfer.copy(editor, b"sub", path, WriteOptions(overwrite=True), recursive=True),
+    lambda editor, path: transfer.move(editor, path, b"moved", WriteOptions(overwrite=True)),
+    lambda editor, path: transfer.move(editor, b"sub", path, WriteOptions(overwrite=True)),
 ]
 
 
@@ -187,8 +187,8 @@ def test_a_protected_name_is_never_written(editor: Editor, inside: Path, name: s
         lambda: files.create(editor, f"{name}/new/deep".encode(), WriteOptions(parents=True), folder=True),
         lambda: removing(editor, f"{name}/config".encode()),
         lambda: removing(editor, name.encode()),
-        lambda: tree.move(editor, name.encode(), b"elsewhere", WriteOptions()),
-        lambda: tree.copy(
+        lambda: transfer.move(editor, name.encode(), b"elsewhere", WriteOptions()),
+        lambda: transfer.copy(
             editor, b"file.txt", f"{name}/config".encode(), WriteOptions(overwrite=True), recursive=False
         ),
     ]
@@ -212,8 +212,8 @@ def test_a_folder_with_a_repository_in_it_is_not_removed_or_moved_or_copied(edit
     (inside / "sub/deep/.git").mkdir()
     ways: list[Callable[[], object]] = [
         lambda: removing(editor, b"sub"),
-        lambda: tree.move(editor, b"sub", b"new", WriteOptions()),
-        lambda: tree.copy(editor, b"sub", b"new", WriteOptions(), recursive=True),
+        lambda: transfer.move(editor, b"sub", b"new", WriteOptions()),
+        lambda: transfer.copy(editor, b"sub", b"new", WriteOptions(), recursive=True),
     ]
     for way in ways:
         with pytest.raises(Forbidden):

@@ -26,7 +26,7 @@ from flashgrep.handlers import editing, reading
 from flashgrep.handlers import files as file_methods
 from flashgrep.ingest.buffers import Buffers
 from flashgrep.registry import Call, Capabilities, Registry, Session
-from flashgrep.search.symbols import BestDefinition
+from flashgrep.search.symbols.symbol_search import BestDefinition
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.embed import endpoint
-from flashgrep.embed.endpoint import Endpoint, RetryPolicy
+from flashgrep.embed import http_api
+from flashgrep.embed.http_api import Endpoint, RetryPolicy
 from flashgrep.embed.interface import ModelEmbedder
 from flashgrep.embed.providers import OLLAMA, OPENAI, VOYAGE, Dialect, RemoteModel
 from flashgrep.errors import ProviderUnavailable
@@ -199,12 +199,12 @@ def test_a_wait_that_is_too_long_is_not_kept(api: Api) -> None:
 
 @pytest.mark.parametrize(("text", "least", "most"), [("7", 7, 7), ("", 0, 0), ("-3", 0, 0), ("1e3", 0, 0)])
 def test_retry_after_is_read(text: str, least: float, most: float) -> None:
-    assert least <= endpoint._parse_retry_after(text) <= most
+    assert least <= http_api._parse_retry_after(text) <= most
 
 
 def test_retry_after_may_be_a_date() -> None:
     later = datetime.now(UTC) + timedelta(seconds=100)
-    assert 90 < endpoint._parse_retry_after(format_datetime(later, usegmt=True)) <= 100
+    assert 90 < http_api._parse_retry_after(format_datetime(later, usegmt=True)) <= 100
 
 
 def test_lasting_trouble_is_given_up_after_all_attempts(api: Api) -> None:
@@ -244,7 +244,7 @@ def test_an_answer_that_takes_too_long_is_given_up(api: Api, drip: float) -> Non
 
 
 def test_an_answer_without_end_is_given_up(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "LARGEST_ANSWER", 100_000)
+    monkeypatch.setattr(http_api, "LARGEST_ANSWER", 100_000)
     api.next.append(Reply(raw=b" " * 10_000_000))
     assert "too large" in failure(embedder(api, retries=RetryPolicy(attempts=1)))
 
@@ -380,8 +380,8 @@ def test_a_server_that_is_trusted_is_spoken_to_in_secret(
     secure: Api, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    endpoint._trust.cache_clear()
+    http_api._trust.cache_clear()
     try:
         assert embedder(secure).embed_code(["one"])[0].tolist() == pytest.approx(unit("one"))
     finally:
-        endpoint._trust.cache_clear()
+        http_api._trust.cache_clear()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from flashgrep.damage import Damaged, inflate
 from flashgrep.index import chunks
 from flashgrep.ingest.parse import unpack
-from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.workspace import Workspace
 from tests.support.meaning import FILES, settled

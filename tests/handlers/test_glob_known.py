@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep.ingest.finder import GlobPage, find
 from flashgrep.ingest.globs import GlobOptions
-from flashgrep.workspace import Workspace, tree
+from flashgrep.workspace import Workspace, file_tree
 from tests.support.workspace import cancelled_at, opened, put, repository
 
 FOLDERS = ["", "a/", "a/b/", "out/", "out/deep/", "a/out/", ".h/", "kept/"]
@@ -121,7 +121,7 @@ async def test_a_barrier_cancelled_at_any_wait_costs_no_file(number: int, root: 
 
 
 async def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.setattr(tree, "MOST_EXCLUDED", 3)
+    monkeypatch.setattr(file_tree, "MOST_EXCLUDED", 3)
 
     a_tree(root)
     async with opened(root) as workspace:

@@ -15,7 +15,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.search.research import Research
+from flashgrep.search.research.research_walk import Research
 from flashgrep.search.symbol_source import Kept, SnapshotSource, forget_parsed
 from tests.rpc.harness import LIMITS, Notes
 from tests.support.workspace import put

@@ -14,10 +14,10 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.handlers.collections import Payload, make_payload_filter
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.pattern import unicode
-from flashgrep.pattern.tree import CharSet
+from flashgrep.pattern.regex_tree import CharSet
 from flashgrep.registry import Handler
-from flashgrep.search import fusion
-from flashgrep.search.chunks import FoundChunk
+from flashgrep.search.meaning import fusion
+from flashgrep.search.meaning.current_chunks import FoundChunk
 
 BOUNDED = {
     "string": {"maxLength", "enum", "const"},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.cli.methods import render
+from flashgrep.cli.method_commands import render
 from flashgrep.handlers.query import render_query
 from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.text import Style

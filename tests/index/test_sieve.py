@@ -13,7 +13,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index import chunks as table
 from flashgrep.index import sieve
 from flashgrep.index.sieve import apply_filters, drop_wordless, make_filter
-from flashgrep.index.words import names_of
+from flashgrep.index.word_impacts import names_of
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import HEAD, chunk_text
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import orjson
 
 from flashgrep.index import schema
-from flashgrep.index.words import find_words
+from flashgrep.index.word_impacts import find_words
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.index_scheduler import wait_before_retry
+from flashgrep.indexer.indexer_process import PARSE_BATCH, Indexer, Parsers
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers
 from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.ingest.openat import RootFolder
 

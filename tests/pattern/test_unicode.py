@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.pattern import unicode
-from flashgrep.pattern.tree import ANY_CHAR, CharSet
+from flashgrep.pattern.regex_tree import ANY_CHAR, CharSet
 
 RG = shutil.which("rg", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])) or "rg"
 GENERAL = ["C", "L", "LC", "Ll", "Lo", "Lu", "M", "Mn", "N", "Nl", "P", "Pc", "S", "Z", "isLu"]

@@ -150,7 +150,7 @@ async def test_of_too_many_entries_that_rules_take_out_none_are_kept(
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
-        monkeypatch.setattr("flashgrep.workspace.tree.MOST_EXCLUDED", 4)
+        monkeypatch.setattr("flashgrep.workspace.file_tree.MOST_EXCLUDED", 4)
         put(root, {f"{number}.log": b"needle\n" for number in range(3)})
         assert await workspace.refresh()
         assert workspace.snapshot().excluded is None

@@ -9,7 +9,7 @@ import pytest
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from tests.support.workspace import opened, put
 
 SECONDS = 0.3

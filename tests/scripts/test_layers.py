@@ -65,15 +65,19 @@ def edges() -> Iterator[tuple[str, str]]:
 
 
 def _targets(node: ast.AST) -> list[str]:
+    """Return the top-level modules of ours that a statement imports."""
+    return [name.split(".")[1] for name in _find_imported(node) if not name.startswith("flashgrep.__")]
+
+
+def _find_imported(node: ast.AST) -> list[str]:
+    """Return what a statement imports of ours, dotted: modules, or names in them."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and node.module == "flashgrep":
-        names = [f"flashgrep.{alias.name}" for alias in node.names if not alias.name.startswith("__")]
     elif isinstance(node, ast.ImportFrom):
-        names = [node.module or ""]
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
     else:
         return []
-    return [name.split(".")[1] for name in names if name.startswith("flashgrep.")]
+    return [name for name in names if name.startswith("flashgrep.")]
 
 
 def test_every_module_has_its_floor() -> None:
@@ -82,6 +86,25 @@ def test_every_module_has_its_floor() -> None:
 
 def test_imports_only_go_down() -> None:
     wrong = {(here, there) for here, there in edges() if here != there and FLOOR[here] <= FLOOR[there]}
+    assert not wrong
+
+
+SEARCH_LADDER = ["", "resolution meaning structural", "symbols", "research"]
+"""Folders of ``search/``; the empty name is the modules that are in none."""
+
+
+def test_folders_of_search_import_only_what_is_below_them() -> None:
+    floor = {f"{PACKAGE.name}.search.{name}": n for n, names in enumerate(SEARCH_LADDER) for name in names.split()}
+    folders = {path.parent.name for path in (PACKAGE / "search").glob("*/__init__.py")}
+    assert {name.rpartition(".")[2] for name in floor} == folders
+    wrong = set()
+    for name, nodes in modules().items():
+        here = next((folder for folder in floor if f"{PACKAGE.name}.{name}".startswith(folder)), None)
+        for node in nodes if name.startswith("search.") else []:
+            for target in _find_imported(node):
+                there = next((folder for folder in floor if target.startswith(folder)), None)
+                if there not in (None, here) and (here is None or floor[there] >= floor[here]):
+                    wrong.add((name, target))
     assert not wrong
 
 
@@ -139,7 +162,7 @@ def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
 
 
 def test_a_lookup_worker_starts_without_what_parses_and_ranks() -> None:
-    program = "import sys, flashgrep.search.lookup_worker, flashgrep.search.walks; print(*sys.modules)"
+    program = "import sys, flashgrep.search.lookup_worker, flashgrep.search.ripgrep_walks; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     heavy = {"tree_sitter", "anyio", "flashgrep.ingest.parse", "flashgrep.search.relevance", "flashgrep.servers"}
     assert not set(said.stdout.split()) & heavy

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from flashgrep.search.imported import Imported
+from flashgrep.search.other_sources import Imported
 from flashgrep.search.symbol_source import ReadResult, parse_file
 
 

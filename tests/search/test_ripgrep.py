@@ -33,8 +33,8 @@ from flashgrep.registry import Call, Session
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
+from flashgrep.search.ripgrep_walks import search_unlisted
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.walks import search_unlisted
 from tests.support.workspace import opened, put
 
 FOUND = ripgrep_of(os.environ)

@@ -13,9 +13,9 @@ import pytest
 
 from flashgrep.checkpoint import Abandoned, ending
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.servers import pool, process
+from flashgrep.servers import language_server, pool
+from flashgrep.servers.language_server import LanguageServer, make_uri
 from flashgrep.servers.pool import NotAsked, ServerPool
-from flashgrep.servers.process import LanguageServer, make_uri
 from tests.conftest import BOUND
 from tests.servers.conftest import is_running, read_log, wait_until, wait_until_gone
 
@@ -181,7 +181,7 @@ def test_one_that_grows_with_what_it_has_started_is_ended(
         monkeypatch.setattr(pool, "MOST_MEMORY", 80 << 20)
         servers.rest()
     else:
-        monkeypatch.setattr(process, "MOST_MEMORY", 80 << 20)
+        monkeypatch.setattr(language_server, "MOST_MEMORY", 80 << 20)
         behave(folder, "grows waits")
         with pytest.raises(NotAsked, match="takes more than 80 MB of memory"):
             ask()

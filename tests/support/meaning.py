@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 
 from flashgrep.embed import static
-from flashgrep.search.chunks import FoundChunk
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.meaning.current_chunks import FoundChunk
+from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 

@@ -13,11 +13,11 @@ import pytest
 from flashgrep.config import Settings
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Call, Session
-from flashgrep.team import access, schema
-from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
+from flashgrep.team import access, migrations
 from flashgrep.team.database import connect
 from flashgrep.team.jobs import Team
-from flashgrep.team.reading import Store
+from flashgrep.team.store_connection import Store
+from flashgrep.team.team_catalogue import ACCESS, Access, TeamCatalogue
 from tests.support.git import commit, git
 from tests.support.postgres import Server, run_server
 
@@ -110,7 +110,7 @@ class Rig:
 def set_up(dsn: str, folder: Path, shards: dict[str, str | None] | None = None) -> Rig:
     """Make the tables of a store."""
     with closing(connect(dsn)) as connection:
-        schema.migrate(connection, shards or {})
+        migrations.migrate(connection, shards or {})
     return Rig(dsn, Team(dsn, folder / "cache", os.environ, 1), folder, [])
 
 

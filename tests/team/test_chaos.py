@@ -13,11 +13,11 @@ import pytest
 
 from flashgrep.errors import NotFound, Unavailable
 from flashgrep.index.segments import MOST_SEGMENTS, SegmentRow
-from flashgrep.team import reading
-from flashgrep.team import segments as merging
+from flashgrep.team import store_connection
+from flashgrep.team import stored_segments as merging
 from flashgrep.team.database import connect
-from flashgrep.team.schema import SHARDED
-from flashgrep.team.segments import read_segments
+from flashgrep.team.migrations import SHARDED
+from flashgrep.team.stored_segments import read_segments
 from tests.support.postgres import Server, run_server
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import BOUND, ask, opened
@@ -241,7 +241,7 @@ async def test_a_shard_killed_when_another_has_committed_tears_nothing(
             rig.sync()
         if table != "text":
             published = read_truth(root)
-        monkeypatch.setattr(reading, "AVOID_SECONDS", 0.0)
+        monkeypatch.setattr(store_connection, "AVOID_SECONDS", 0.0)
         await check(rig.ask_as("ann"), published)
     with monkeypatch.context() as patched:
         patched.setattr(merging, "worth_merging", merge_all)

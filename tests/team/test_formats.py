@@ -13,7 +13,7 @@ from flashgrep.index.segments import Kind
 from flashgrep.team import load
 from flashgrep.team.database import connect
 from flashgrep.team.load import Loader
-from flashgrep.team.segments import read_segments, take_segments
+from flashgrep.team.stored_segments import read_segments, take_segments
 from tests.support.truth import ripgrep
 from tests.team.conftest import Asked, Rig
 from tests.team.test_jobs import count

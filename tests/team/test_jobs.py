@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import InvalidParams, NotFound, Unavailable
-from flashgrep.team import schema
-from flashgrep.team.catalogue import Kept
+from flashgrep.team import migrations
 from flashgrep.team.database import connect
-from flashgrep.team.schema import SHARDED
+from flashgrep.team.migrations import SHARDED
+from flashgrep.team.team_catalogue import Kept
 from tests.support.git import git
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
@@ -281,7 +281,7 @@ def test_a_store_of_another_version_is_refused_with_what_to_do(rig: Rig) -> None
     with closing(connect(rig.dsn)) as connection:
         connection.execute("DELETE FROM flashgrep.migration WHERE number > 1")
         with pytest.raises(Unavailable, match="run: fgrep team init"):
-            schema.check(connection)
+            migrations.check(connection)
 
 
 def test_tables_are_made_once_by_many_at_a_time(server: Server) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.team.database import connect
 from tests.support.git import git
 from tests.support.meaning import FILES

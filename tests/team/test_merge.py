@@ -9,9 +9,9 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.index.segments import MOST_SEGMENTS
-from flashgrep.team import segments as merging
+from flashgrep.team import stored_segments as merging
 from flashgrep.team.database import connect
-from flashgrep.team.segments import merge, merge_segments, read_segments
+from flashgrep.team.stored_segments import merge, merge_segments, read_segments
 from tests.support.git import git
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig

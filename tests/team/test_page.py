@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from flashgrep.team import access
-from flashgrep.team.catalogue import MOST_BROWSERS
 from flashgrep.team.database import connect
 from flashgrep.team.guard import hash_browser, hash_secret
+from flashgrep.team.team_catalogue import MOST_BROWSERS
 from tests.support.http_request import Answer, send_request
 from tests.team.conftest import Rig, lend
 from tests.team.serving import serve

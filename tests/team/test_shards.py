@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 
-from flashgrep.team import reading
+from flashgrep.team import store_connection
 from flashgrep.team.database import connect
 from tests.support.postgres import Server, run_server
 from tests.support.truth import ripgrep
@@ -79,36 +79,36 @@ async def test_a_shard_that_hangs_is_named_soon_and_answers_again(
         for one in (asked, rig.ask_as("ann")):
             started = time.monotonic()
             page = await one.call("query", query="alpha", mode="literal", limit=2_000, max_tokens=1_000_000)
-            assert time.monotonic() - started < 3 * reading.CUT_SECONDS
+            assert time.monotonic() - started < 3 * store_connection.CUT_SECONDS
             assert page["coverage"]["complete"] is False
             assert "s1" in page["coverage"]["detail"]
             assert page["results"]
             started = time.monotonic()
             page = await one.call("search_code", query="gamma_delta")
-            assert time.monotonic() - started < reading.CUT_SECONDS, "it is left alone now"
+            assert time.monotonic() - started < store_connection.CUT_SECONDS, "it is left alone now"
             assert "s1" in page["coverage"]["detail"]
         with monkeypatch.context() as patched:  # as if its time were over: who asks it now waits less
-            patched.setattr(reading, "AVOID_SECONDS", 0.0)
+            patched.setattr(store_connection, "AVOID_SECONDS", 0.0)
             one.catalogue._store.avoid(1)
         started = time.monotonic()
         page = await one.call("query", query="gamma_delta", mode="literal", limit=2_000, max_tokens=1_000_000)
-        assert time.monotonic() - started < 2 * reading.CUT_SECONDS
+        assert time.monotonic() - started < 2 * store_connection.CUT_SECONDS
         assert "s1" in page["coverage"]["detail"]
         assert page["results"]
     finally:
         shards[1].thaw()
-    monkeypatch.setattr(reading, "AVOID_SECONDS", 0.0)
+    monkeypatch.setattr(store_connection, "AVOID_SECONDS", 0.0)
     assert await find_all(rig.ask_as("ann").call, "alpha") == ripgrep(root, "alpha")
 
 
 def test_a_connection_that_may_be_cut_is_read_as_before(dsn: str) -> None:
     with closing(connect(dsn)) as connection:
         is_blocking = os.get_blocking(connection.fileno())
-        with reading.cut_after(connection, 60.0):
+        with store_connection.cut_after(connection, 60.0):
             assert os.get_blocking(connection.fileno()) is is_blocking
             assert connection.execute("SELECT 1").fetchone() == (1,)
         assert os.get_blocking(connection.fileno()) is is_blocking
-        with pytest.raises(psycopg.OperationalError), reading.cut_after(connection, 0.05):
+        with pytest.raises(psycopg.OperationalError), store_connection.cut_after(connection, 0.05):
             connection.execute("SELECT pg_sleep(30)")
 
 

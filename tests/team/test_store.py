@@ -20,8 +20,8 @@ from flashgrep.model import path_from_json
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 from flashgrep.registry import Call, Session
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
-from flashgrep.team.catalogue import ACCESS
-from flashgrep.team.listing import ListedFile, pack, unpack
+from flashgrep.team.team_catalogue import ACCESS
+from flashgrep.team.tree_listing import ListedFile, pack, unpack
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import ask, opened
 from tests.team.conftest import Rig

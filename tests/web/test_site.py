@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from flashgrep.handlers import REGISTRY
-from flashgrep.mcp.http.guard import VISITOR
+from flashgrep.mcp.http.admission import VISITOR
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.registry import Registry
 from flashgrep.rpc.dispatch import Dispatcher

@@ -13,7 +13,7 @@ from flashgrep.index.table import FileRow, Mark
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import Change, Watcher, watch
-from flashgrep.workspace.tree import Tree, find_outermost, is_below
+from flashgrep.workspace.file_tree import Tree, find_outermost, is_below
 
 MANY = 4_000
 MOST_SECONDS = 0.5

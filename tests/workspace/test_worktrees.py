@@ -15,9 +15,9 @@ import pytest
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.own_folders import find_owner, store_folder
-from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, put, user_folder

@@ -1,6 +1,6 @@
 """What a file imports and exports, read from its statements' text: names, where from, and as what.
 
-A module is told as it is written there; ``search/modules.py`` knows where that leads.
+A module is told as it is written there; ``search/resolution/modules.py`` knows where that leads.
 """
 
 import re

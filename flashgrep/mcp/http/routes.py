@@ -26,7 +26,7 @@ from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooL
 from flashgrep.handlers.common import view_of
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
-from flashgrep.mcp.http.guard import VISITOR
+from flashgrep.mcp.http.admission import VISITOR
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.registry import Call, Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending

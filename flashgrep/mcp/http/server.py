@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from flashgrep.mcp.http.admission import App, Guard
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
-from flashgrep.mcp.http.guard import App, Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
 from flashgrep.web.site import LinkSignIn, Site, Visitors

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from flashgrep.search.fusion import RULES, Rules
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.meaning.fusion import RULES, Rules
+from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures

@@ -18,13 +18,13 @@ import numpy as np
 from flashgrep.embed import Embedder, static
 from flashgrep.embed.local import open_minilm
 from flashgrep.errors import ProviderUnavailable
-from flashgrep.index.words import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
 from flashgrep.indexer.chunking import embedding_text
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
-from flashgrep.search.chunks import cut_chunks
-from flashgrep.search.fusion import RULES, query_words
-from flashgrep.search.meaning_index import Floats, idf
+from flashgrep.search.meaning.chunk_index import Floats, idf
+from flashgrep.search.meaning.current_chunks import cut_chunks
+from flashgrep.search.meaning.fusion import RULES, query_words
 from flashgrep.search.symbol_source import parse_file
 from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 from scripts.benchmarks.search.asking import KINDS, Question, asked

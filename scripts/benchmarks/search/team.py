@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.config import Settings
 from flashgrep.embed.providers import embedder_of
 from flashgrep.identifiers import find_identifiers
-from flashgrep.index.words import parts
+from flashgrep.index.word_impacts import parts
 from flashgrep.indexer.chunking import embedding_text
 from flashgrep.model import Document
 from flashgrep.registry import Call, Session
-from flashgrep.search.fusion import query_words
-from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.meaning.fusion import query_words
+from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
-from flashgrep.team import access, schema
-from flashgrep.team.catalogue import ACCESS, TeamCatalogue
+from flashgrep.team import access, migrations
 from flashgrep.team.database import connect
 from flashgrep.team.guard import hash_secret
 from flashgrep.team.jobs import Team
-from flashgrep.team.reading import Store
+from flashgrep.team.store_connection import Store
+from flashgrep.team.team_catalogue import ACCESS, TeamCatalogue
 from flashgrep.workspace import RevisionView
 from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures, mean
@@ -50,7 +50,7 @@ async def compare_stores(root: Path, questions: Sequence[Question]) -> dict[str,
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eval-team-")))
         dsn = stack.enter_context(run_server()).make_database("team")
         with closing(connect(dsn)) as connection:
-            schema.migrate(connection, {})
+            migrations.migrate(connection, {})
             team = Team(dsn, folder, os.environ)
             team.add(str(make_clone(root, folder)), "measured")
             team.work(lambda _what: None)

@@ -1,0 +1,1 @@
+"""Search by meaning: chunks found by words and by vectors, merged into one ranking."""

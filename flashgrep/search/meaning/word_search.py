@@ -1,0 +1,163 @@
+"""Lines for words: of the files with most of them until all texts are cut into chunks, then of the best chunks."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.model import Document, path_to_json
+from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.search.exact import Answer
+from flashgrep.search.hits import make_hit
+from flashgrep.search.meaning.chunk_index import idf
+from flashgrep.search.meaning.current_chunks import FoundChunk
+from flashgrep.search.meaning.fusion import query_words
+from flashgrep.search.meaning.word_forms import spellings_of
+from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
+from flashgrep.search.snapshot import SIZE, TEXT_ID, SearchStats, Snapshot
+
+MOST_TEXTS = 60
+"""Texts looked at for their best lines: about 3 ms of reading."""
+
+MOST_SCANNED = 3_000
+"""Files read because they are not in the index as they are: about 0.1 s."""
+MOST_WALKS = 4
+"""Words of which ripgrep tells the files that have them, where more are not in the index than can be read."""
+
+ENOUGH_WORDS = 0.5
+SCANNED_WEIGHT = 0.8
+"""A file known by its words only, not by how telling they are, follows the best that are ranked."""
+
+K1, B = 1.2, 0.75
+"""BM25's usual constants."""
+
+SURE = 0.8
+"""A chunk with none of the words is shown from this score on: one in a thousand unrelated chunks reaches it, and of
+made-up words, which have parts of other words in common with code, almost none."""
+
+
+def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
+    """Return, for the texts with most of the words, their line with most of them; ``score`` 0 to 1, best first.
+
+    Files that are not in the index as they are now are read, up to MOST_SCANNED; their score is their share of words.
+    """
+    answer = Answer()
+    words = [word.encode() for word in query_words(text)]
+    for score, path in _score_files(snapshot, words, answer):
+        if len(answer.results) == limit:
+            break
+        document = snapshot.read(path) if keep is None or keep(path) else None
+        if isinstance(document, Document):
+            count, line = _find_best_line(document.data, [(word,) for word in words])
+            if count > 0:
+                answer.files_read += 1
+                answer.results.append(make_hit(path_to_json(path), document, line) | {"score": round(score, 4)})
+    return answer
+
+
+def rank_files(snapshot: Snapshot, text: str) -> list[bytes]:
+    """Return up to a few thousand files with most of a question's words, best first, whether indexed or not."""
+    words = [word.encode() for word in query_words(text)]
+    return [path for _, path in _score_files(snapshot, words, SearchStats())]
+
+
+def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
+    """Return each chunk as its line with most of the words of ``text``, or its first; scores stay."""
+    words = spellings_of(text)
+    answer = Answer(files_read=len({found.path for found in chunks}))
+    for found in chunks:
+        data = found.text.encode()
+        folded = data.lower() + found.path.lower()
+        if found.score < SURE and not any(one in folded for word in words for one in word):
+            continue
+        _, line = _find_best_line(data, words, found.chunk.start_line)
+        answer.results.append(make_hit(path_to_json(found.path), Document(data), line) | {"score": found.score})
+    return answer
+
+
+def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 1) -> tuple[int, LineMatch]:
+    """Return the first line with most of the words, and how many it has; ``first``: the number of the first line.
+
+    A line has a word if it has one of its spellings.
+    """
+    best, start = (-2, 0, 0, b""), 0
+    for number, line in enumerate(data.split(b"\n"), first):
+        folded = line.lower()
+        count = sum(any(map(folded.count, word)) for word in words)
+        if not count and not line.strip():  # a blank line is worth less than one without any of the words
+            count = -1
+        if count > best[0]:
+            best = (count, number, start, line)
+        start += len(line) + 1
+    count, number, start, line = best
+    folded = line.lower()
+    places = map(folded.find, chain.from_iterable(words))
+    at = min((found for found in places if found >= 0), default=len(line) - len(line.lstrip()))
+    return count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
+
+
+def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> list[tuple[float, bytes]]:
+    """Return files with some of the words and their scores, 0 to 1, best first."""
+    if not words:
+        return []
+    scored = _score_by_index(snapshot, words)
+    changed = snapshot.changed_paths()
+    if len(changed) > MOST_SCANNED and snapshot.ripgrep is not None:
+        changed = _sort_by_words(snapshot, snapshot.ripgrep, words, changed)
+    for path in changed[:MOST_SCANNED]:
+        checkpoint()
+        document = snapshot.read(path)
+        if isinstance(document, Document):
+            stats.files_read += 1
+            folded = document.data.lower()
+            share = sum(word in folded for word in words) / len(words)
+            if share >= ENOUGH_WORDS:
+                scored.append((share * SCANNED_WEIGHT, path))
+    return sorted(scored, key=lambda item: (-item[0], item[1]))
+
+
+def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
+    """Return unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
+    text_ids, sizes = snapshot.table.columns[:, TEXT_ID], snapshot.table.columns[:, SIZE].astype(np.float32)
+    texts = np.unique(text_ids[text_ids > 0])
+    if snapshot.reader is None or not len(texts):
+        return []
+    scores = np.zeros(int(texts[-1]) + 1, np.float32)
+    there = np.zeros(len(scores), bool)
+    there[texts] = True
+    for word in words:
+        checkpoint()
+        found = snapshot.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
+        if found is not None:
+            found = found[found < len(scores)]
+            found = found[there[found]]  # a store has other projects' texts, too
+            scores[found] += idf(len(texts), len(found))
+    # The size of a file stands for its number of words, which is not stored before texts are cut.
+    length = np.ones(len(scores), np.float32)
+    length[text_ids] = sizes / max(1.0, float(sizes.mean()))
+    scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
+    best = texts[np.argsort(-scores[texts], kind="stable")[: 4 * MOST_TEXTS]]
+    paths = snapshot.paths_of_texts(best[scores[best] > 0].tolist())
+    ranked = sorted(
+        (
+            (float(scores[text_id]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
+            for text_id, same in paths.items()
+            for path in same
+        ),
+        reverse=True,
+    )
+    return [(score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS]]
+
+
+def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
+    """Return the files that have the longest of the words, those with the most telling ones first."""
+    scores: dict[bytes, float] = defaultdict(float)
+    for word in sorted(words, key=len, reverse=True)[:MOST_WALKS]:
+        flags = pattern_flags(ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive"))
+        output = walk(ripgrep, snapshot.root, [*flags, b"--files-with-matches"], snapshot.max_size) if flags else None
+        found = set(paths).intersection(names_in(output.printed)) if output else ()
+        for path in found:
+            scores[path] += idf(len(paths), len(found))
+    return sorted(scores, key=lambda path: (-scores[path], path)) or paths

@@ -1,0 +1,1 @@
+"""Questions about relations, answered hop by hop: callers, uses, implementations, imports."""

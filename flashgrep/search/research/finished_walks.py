@@ -1,0 +1,96 @@
+"""Recently finished walks of research, for the next pages of their answers.
+
+A kept walk is used only if it would be the same now: no file was added, removed or marked as changed, and each file
+read has the same size, times and inode. Otherwise the walk is repeated.
+"""
+
+import weakref
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.index.table import FileTable, Mark
+from flashgrep.ingest.buffers import UnsavedText
+from flashgrep.model import FileStat
+from flashgrep.search.research.research_walk import Research
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import Kept, SnapshotSource
+
+_MOST_BYTES: Final = 16 << 20
+_LARGEST: Final = 8 << 20
+"""Most bytes of a walk: a larger one is repeated for each page."""
+_TEXT_FACTOR: Final = 3
+"""A text with its unpacked symbols, in texts."""
+_EACH: Final = 500
+"""Bytes of a symbol or an edge that was found, and of what is known of a file that was read."""
+_MOST_PENDING: Final = 1_000
+"""Most changed files for which two states of a project are compared."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a walk sees of the project, hop by hop."""
+
+    files: dict[bytes, FileStat | None] = field(default_factory=dict)
+    """The version of each file when it was read; None: it was not there."""
+    is_one_state: bool = True
+    """Whether all hops saw one state of the project, and all files one version."""
+    root: bytes = b""
+    _table: weakref.ref[FileTable] | None = None
+    """Not held: of a large project it takes tens of megabytes."""
+    _pending: Mapping[bytes, Mark] = field(default_factory=dict)
+    _unsaved: Mapping[bytes, UnsavedText] = field(default_factory=dict)
+
+    def advance(self, research: Research, snapshot: Snapshot) -> bool:
+        """Make one hop; return whether there is more to follow."""
+        if self._table is None:
+            self.root = snapshot.root.path
+            self._table, self._pending, self._unsaved = weakref.ref(snapshot.table), snapshot.pending, snapshot.unsaved
+        source = SnapshotSource(snapshot)
+        more, read = research.advance(source), source.read_files
+        is_same = all(self.files[path] == read[path] for path in self.files.keys() & read.keys())
+        self.is_one_state = self.is_one_state and is_same and self._is_of(snapshot)
+        self.files |= read
+        return more
+
+    def _is_of(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot has the same files, as far as is known without looking at them."""
+        return (
+            self._table is not None
+            and self._table() is snapshot.table
+            and len(self._pending) <= _MOST_PENDING
+            and self._pending == snapshot.pending
+            and self._unsaved.keys() == snapshot.unsaved.keys()
+            and all(text is snapshot.unsaved[path] for path, text in self._unsaved.items())
+        )
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether the walk would be the same now."""
+        if not self._is_of(snapshot):
+            return False
+        for path, stat in self.files.items():
+            checkpoint()
+            if path not in self._unsaved and snapshot.stat(path) != stat:
+                return False
+        return True
+
+
+_walks: Final = Kept[tuple[Research, Reading]](_MOST_BYTES, _LARGEST)
+
+
+def keep_walk(question: Hashable, research: Research, reading: Reading) -> None:
+    """Keep a finished walk, and of the files that were read for it only those of the symbols found."""
+    if not reading.is_one_state:
+        return
+    research.release_files()
+    graph = research.graph
+    texts = {id(one.definition.symbols): len(one.definition.symbols.data) for one in graph.nodes.values()}
+    size = _TEXT_FACTOR * sum(texts.values()) + _EACH * (len(graph.nodes) + len(graph.edges) + len(reading.files))
+    _walks.put((reading.root, question), size, (research, reading))
+
+
+def find_walk(question: Hashable, snapshot: Snapshot) -> Research | None:
+    """Return the kept walk of a question if it would be the same now; do not modify it."""
+    found = _walks.find((snapshot.root.path, question))
+    return found[0] if found is not None and found[1].is_current(snapshot) else None

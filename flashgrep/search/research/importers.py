@@ -1,0 +1,82 @@
+"""Importers of a file: written module names, followed to the files they lead to."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from flashgrep.ingest.parse.imports import ALL, WHOLE
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.search.resolution.call_filter import is_same_family
+from flashgrep.search.resolution.inference import Names
+from flashgrep.search.resolution.resolver import PROVEN, Use
+from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resolution
+
+_PARTS: Final = re.compile(r"[./\\]+|::")
+_DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.ASCII)
+"""Modules of packages in an import of Python."""
+
+
+def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
+    """Return the files that a module may mean as it is written, with or without folders and endings."""
+    asked = [part for part in _PARTS.split(written) if part]
+    if not asked:
+        return []
+    last, found = asked[-1].encode("utf-8", "surrogateescape"), list[bytes]()
+    for path in paths:
+        if last not in path:
+            continue
+        folders, _, name = path.decode("utf-8", "surrogateescape").rpartition("/")
+        parts = [part for part in _PARTS.split(folders) if part]
+        stem, *ending = name.split(".")
+        ways = [[*parts, stem], [*parts, stem, *ending]]
+        if stem in {"__init__", "index", "mod", "lib"}:
+            ways.append(parts)
+        if any(way[-len(asked) :] == asked for way in ways):
+            found.append(path)
+    return found
+
+
+def find_importers(
+    module: Definition, files: Iterable[tuple[bytes, FileSymbols]], names: Names
+) -> Iterator[tuple[Use, Resolution]]:
+    """Yield where files import a module; a name alone tells it where nobody knows what modules lead to."""
+    for path, symbols in files:
+        if path == module.path:
+            continue
+        find = _follow_imports if symbols.language in SCOPED else _match_name
+        for offset, resolution in find(path, symbols, module, names):
+            yield Use(path, symbols, offset), resolution
+
+
+def _follow_imports(
+    path: bytes, symbols: FileSymbols, module: Definition, names: Names
+) -> Iterator[tuple[int, Resolution]]:
+    known, seen = names.imports_of(path), set[int]()
+    folder = module.path.rpartition(b"/")[0] + b"/"
+    written = [*(one for several in known.names.values() for one in several), *known.stars]
+    tried = [(one.offset, one.module) for one in (*written, *known.exports.values(), *known.export_stars)]
+    if symbols.language == "python":
+        # What is imported may be a module of a package; ``import a.b`` binds a alone.
+        named = ((one, "" if one.module.endswith(".") else ".") for one in written if one.name not in {WHOLE, ALL})
+        tried += [(one.offset, f"{one.module}{dot}{one.name}") for one, dot in named]
+        texts = ((start, symbols.data[start:end]) for start, end in symbols.parsed.statements.tolist())
+        tried += [(start, dotted.decode()) for start, text in texts for dotted in _DOTTED.findall(text)]
+    for offset, one in sorted(tried):
+        found = names.find_module(path, symbols.language, one) if one and offset not in seen else None
+        if found is not None and found in (module.path, folder):
+            seen.add(offset)
+            yield offset, Resolution(PROVEN, "import")
+
+
+def _match_name(
+    path: bytes, symbols: FileSymbols, module: Definition, names: Names
+) -> Iterator[tuple[int, Resolution]]:
+    """Yield the same where only includes are followed, and else the module's name has to do."""
+    if not is_same_family(symbols.language, module.language):
+        return
+    included = module.path in names.includes.near(path)
+    word = re.compile(rb"(?<![\w$-])" + re.escape(module.stem.encode("utf-8", "surrogateescape")) + rb"(?![\w$-])")
+    for start, end in symbols.parsed.statements.tolist():
+        if word.search(symbols.data, start, end):
+            yield start, Resolution(PROVEN, "include") if included else Resolution(GUESS, "name only")

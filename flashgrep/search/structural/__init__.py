@@ -1,0 +1,1 @@
+"""Search by syntax: patterns with placeholders, matched on syntax trees."""

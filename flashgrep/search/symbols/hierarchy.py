@@ -1,0 +1,119 @@
+"""Callers, callees and bases of what is at a position of a file: one step up or down."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.search.resolution.name_at_position import Named
+from flashgrep.search.resolution.symbol_graph import Definition
+from flashgrep.search.symbol_source import SymbolSource
+from flashgrep.search.symbols.navigation import Navigation, Navigator, Place, place_of
+from flashgrep.search.symbols.references import LEAST, ReferenceQuestion, ReferenceSearch
+
+MOST_CALLS: Final = 2_000
+"""Calls in a definition, or of one, that are looked at."""
+
+
+@dataclass(slots=True)
+class Step:
+    """A definition one step away, and the uses that lead there: byte offsets in the file of the user."""
+
+    place: Place
+    user: FileSymbols
+    uses: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Hierarchy(Navigation):
+    """What was found, and by the order of its places how each is led to."""
+
+    steps: list[Step] = field(default_factory=list)
+
+
+def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
+    """Return the definitions that call what is at a place; a call outside of definitions counts for its file."""
+    asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
+    found = ReferenceSearch(source, asked).run(named)
+    steps: dict[tuple[bytes, int], Step] = {}
+    for use in found.places:
+        checkpoint()
+        if use.role != "call":
+            continue
+        around = _callable_around(use.symbols, use.start)
+        key = (use.path, around)
+        if key not in steps:
+            caller = Place(use.path, use.symbols, 0, 0, use.resolution, kind="module")
+            if around >= 0:
+                caller = place_of(Definition(use.path, use.symbols, around), use.resolution)
+            steps[key] = Step(caller, use.symbols)
+        steps[key].uses.append((use.start, use.end))
+    return _put_together(found, steps.values())
+
+
+def find_called(source: SymbolSource, named: Named) -> Hierarchy:
+    """Return the definitions that the one at a place calls, each with its confidence."""
+    navigator = Navigator(source)
+    found = navigator.find_definitions(named)
+    marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
+    # What functions inside it call is theirs.
+    uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
+    return _put_together(found, _follow(navigator, uses, found))
+
+
+def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
+    """Return the types that the one at a place names as its bases."""
+    navigator = Navigator(source)
+    found = navigator.find_definitions(named)
+    uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
+    steps = [step for step in _follow(navigator, uses, found) if step.place.kind in {*TYPE_KINDS, "type"}]
+    return _put_together(found, steps)
+
+
+def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> list[Step]:
+    """Return the definitions that names mean, each once; uncertain names are counted."""
+    steps: dict[tuple[bytes, int], Step] = {}
+    for use in uses:
+        checkpoint()
+        for one in navigator.find_definitions(use).places[:1]:
+            if one.resolution.confidence < LEAST:
+                found.unsure += 1
+            elif one.index >= 0:
+                step = steps.setdefault((one.path, one.start), Step(one, use.symbols))
+                step.uses.append((use.start, use.end))
+    return list(steps.values())
+
+
+def _find_marks(place: Place, mark: str) -> Iterator[Named]:
+    """Yield the names in a definition that are called, or built upon."""
+    if place.index < 0:
+        return
+    symbols, row = place.symbols, place.symbols.row(place.index)
+    offsets = symbols.parsed.marked(mark)
+    for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()[:MOST_CALLS]:
+        if mark == "call" or symbols.enclosing(offset) == place.index:
+            size = len(symbols.word_at(offset).encode())
+            yield Named(place.path, symbols, offset, offset + size, None)
+
+
+def _callable_around(symbols: FileSymbols, offset: int, but: int = -1) -> int:
+    """Return the innermost function around a place, or ``but`` if that is nearer; -1: there is none."""
+    around = symbols.enclosing(offset)
+    while around >= 0 and around != but and symbols.kind(around) not in CALLABLE_KINDS:
+        around = symbols.parent(around)
+    return around
+
+
+def _put_together(found: Navigation, steps: Iterable[Step]) -> Hierarchy:
+    ordered = sorted(steps, key=lambda step: (step.place.path, step.place.start))
+    return Hierarchy(
+        places=[step.place for step in ordered],
+        nothing=found.nothing,
+        unsure=found.unsure,
+        files_read=found.files_read,
+        complete=found.complete and not found.has_more,
+        skipped=found.skipped,
+        steps=ordered,
+    )

@@ -1,0 +1,380 @@
+"""From a position in a file to its definitions, its uses, and its implementations.
+
+A local name leads to what declares it. Any other is resolved where names are (``inference``); elsewhere it means, by
+its name alone, what the asking file defines, then what that imports, then what its language has.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.index.table import tier_of
+from flashgrep.ingest.parse.lookup import FileSymbols, Role
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.ingest.parse.scoping import MODULE, SCOPED
+from flashgrep.languages import FAMILIES
+from flashgrep.search.other_sources import Meaning, Told
+from flashgrep.search.resolution.conformance import find_conforming
+from flashgrep.search.resolution.definitions import Ancestors, Definitions, find_in_bases
+from flashgrep.search.resolution.exports import Values
+from flashgrep.search.resolution.expressions import MEMBER_OF
+from flashgrep.search.resolution.inference import Names
+from flashgrep.search.resolution.modules import Modules
+from flashgrep.search.resolution.name_at_position import Named, Nothing, find_declaration
+from flashgrep.search.resolution.receivers import find_member
+from flashgrep.search.resolution.resolver import PROVEN, Resolver, Use
+from flashgrep.search.resolution.symbol_graph import Definition, Resolution
+from flashgrep.search.snapshot import SearchStats
+from flashgrep.search.symbol_source import SymbolSource
+
+MOST_DEFINING: Final = 100
+"""Nearest files searched for definitions of one name: if thousands define it, the name alone says nothing."""
+MOST_PLACES: Final = 50
+"""Most definitions returned for one name: nobody reads more of them."""
+MEMBER: Final = 0.9
+"""Confidence of a member of a type known only by name."""
+NAMED_ALIKE: Final = 0.1
+"""Confidence of a definition that only its name supports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something a name stands for, or a use of it, in bytes; ``index`` -1: no definition that the symbols have."""
+
+    path: bytes
+    symbols: FileSymbols
+    start: int
+    end: int
+    resolution: Resolution
+    index: int = -1
+    kind: str = ""
+    role: Role = "definition"
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the whole of it begins and ends."""
+        if self.index < 0:
+            return self.start, self.end
+        row = self.symbols.row(self.index)
+        return row[START], row[END]
+
+
+@dataclass(slots=True)
+class Navigation(SearchStats):
+    """What was found, in order; ``reason``: why it is nothing."""
+
+    places: list[Place] = field(default_factory=list)
+    nothing: Nothing | None = None
+    unsure: int = 0
+    """Uses that are too vague to tell whose they are."""
+    has_more: bool = False
+    """Whether there are more after the last one."""
+
+
+class Navigator:
+    """Answers about one state of a project."""
+
+    def __init__(self, source: SymbolSource) -> None:
+        self._source = source
+        self._definitions = Definitions(source)
+        self._ancestors = Ancestors(self.define)
+        self._is_cut = False
+        self.names = Names(Modules(source), self.open, self.define)
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Declined files, counted by reason; later ones are added."""
+        return self._definitions.skipped
+
+    def find_definitions(self, named: Named) -> Navigation:
+        """Return what a name stands for, the surest first."""
+        self._definitions.files[named.path] = named.symbols
+        told = self.find_meaning(named)
+        places = self._find_places(named) if told is None else place_definitions(told)
+        found = Navigation(places=places, skipped=self.skipped)
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        if not found.places:
+            if named.module:
+                found.nothing = Nothing("outside", f"{named.module} is no module of the project")
+            elif self.define(named.text, named):
+                found.nothing = Nothing("outside", f"{named.text} here does not refer to a definition in the project")
+            elif self._is_cut:
+                found.nothing = Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
+            else:
+                found.nothing = Nothing("undefined", f"the project does not define {named.text}")
+        return found
+
+    def find_declarations(self, named: Named) -> Navigation:
+        """Return where what a name stands for is declared without its body; where nothing does, its definitions."""
+        found = self.find_definitions(named)
+        declared = [
+            place_of(one, place.resolution)
+            # Only of the most certain one: declarations of namesakes would be noise.
+            for place in found.places[:1]
+            if place.index >= 0
+            for one in self._definitions.declared.get(named.text, ())
+            if FAMILIES.get(one.language, one.language) == FAMILIES.get(place.symbols.language, place.symbols.language)
+        ]
+        found.places = declared or found.places
+        return found
+
+    def find_implementations(self, named: Named) -> Navigation:
+        """Return the types that extend a type, or their overrides of one of its methods."""
+        found = self.find_definitions(named)
+        targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
+        found.places = []
+        for target in targets:
+            checkpoint()
+            if target.kind in TYPE_KINDS | {"type"}:
+                found.places += [place_of(one, how) for one, how in self._find_subtypes(target)]
+            elif (owner := self.names.owner_of(target)) is not None:
+                below = {one.key: how for one, how in self._find_subtypes(owner)}
+                for one in self.define(target.name, named):
+                    above = self.names.owner_of(one)
+                    if above is not None and above.key in below:
+                        found.places.append(place_of(one, below[above.key]))
+        if targets and not found.places:
+            found.nothing = Nothing("unimplemented", f"nothing is known to build upon {named.text}")
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        return found
+
+    def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
+        """Yield the types that build upon one, near and far."""
+        # Breadth first, so near subtypes come before far ones; ``seen`` ends circles that broken code can have.
+        waiting, seen = [target], {target.key}
+        while waiting:
+            base = waiting.pop(0)
+            # Nothing builds upon a function: a constructor of the same name is no rival.
+            resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
+            for path in self._source.candidates(base.name, fold=False):
+                symbols = self.open(path)
+                for offset, role in symbols.places(base.name) if symbols is not None else ():
+                    checkpoint()
+                    if symbols is None or role != "implementation" or symbols.index_at(offset) >= 0:
+                        continue
+                    resolution = resolver.resolve(Use(path, symbols, offset), base)
+                    index = symbols.enclosing(offset)
+                    one = Definition(path, symbols, index)
+                    if resolution is None or index < 0 or one.key in seen:
+                        continue
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, resolution
+            found, left_out = find_conforming(self.names, base)
+            self._is_cut |= left_out > 0
+            for one, how in found:
+                if one.key not in seen:
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, how
+
+    def _find_places(self, named: Named) -> list[Place]:
+        symbols, own = named.symbols, named.symbols.index_at(named.start)
+        if named.module:
+            return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
+        # At a definition the caller is already there; a declaration leads to the definition with a body.
+        if own >= 0 and symbols.defined_role(own) != "declaration":
+            return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
+        if symbols.language in SCOPED:
+            local = self.find_bound(named)
+            meant = () if local else self.resolve(named)
+            if meant is not None:
+                return local or self._places_of(named, meant)
+        elif members := find_member(named, lambda name: self.define(name, named)):
+            return [place_of(one, Resolution(MEMBER, "receiver type")) for one in members[:MOST_PLACES]]
+        elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
+            declared = find_declaration(named.root, symbols, named.text, named.start)
+            if declared is not None:
+                leaf, around = declared
+                kind = "parameter" if "parameter" in around.type else "variable"
+                return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
+        return self._find_by_name(named)
+
+    def find_meaning(self, named: Named, *, uses: bool = False) -> Meaning | None:
+        """Return what another source says that a name stands for, where it speaks of these texts."""
+        other, span = self._source.imported, (named.start, named.end)
+        return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
+
+    # In languages whose names are resolved
+
+    def find_bound(self, named: Named) -> list[Place]:
+        """Return where a local name is bound (a parameter, a variable) or a field is set, in such a language."""
+        file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
+        if file is None:
+            return []
+        name, size, symbols = named.text, named.end - named.start, named.symbols
+        node = file.node_at(named.start)
+        around = node.parent if node is not None else None
+        if around is not None and around.type in MEMBER_OF:
+            whole, part = (around.child_by_field_name(one) for one in MEMBER_OF[around.type])
+            if part == node:
+                return self._find_fields(self.names.infer(file, whole), name)
+        for scope in file.around(named.start):
+            imported = self.names.imports_of(named.path).names.get(name, [])
+            # What is imported in this scope hides whatever is bound around it.
+            if any(file.scope_at(one.offset) == scope for one in imported):
+                return []
+            bindings = file.names_of(scope).get(name)
+            # In JavaScript and TypeScript a class's members are no names inside its methods.
+            if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
+                # A definition of the symbols' own: the general way tells more about it.
+                if any(symbols.index_at(one.offset) >= 0 for one in bindings):
+                    return []
+                first = min(bindings, key=lambda one: one.offset)
+                kind = "parameter" if first.kind == "parameter" else "variable"
+                return [_local(named, first.offset, first.offset + size, kind)]
+        return []
+
+    def _find_fields(self, values: Values, name: str) -> list[Place]:
+        """Return where methods set a field of an object, which is not a definition by itself."""
+        for one in values:
+            waiting, seen = [one.definition] if one.definition is not None else [], set()
+            while waiting:
+                owner = waiting.pop(0)
+                file = self.names.scopes_of(owner.path)
+                scope = file.scope_of(owner.key[1]) if file is not None and owner.key not in seen else None
+                seen.add(owner.key)
+                bindings = scope.names.get(name, []) if scope is not None else []
+                if bindings and all(owner.symbols.index_at(one.offset) < 0 for one in bindings):
+                    first = min(one.offset for one in bindings)
+                    end = first + len(name.encode())
+                    return [Place(owner.path, owner.symbols, first, end, Resolution(PROVEN, "field"), kind="field")]
+                if not bindings and scope is not None:
+                    waiting += self.names.bases(owner)[0]
+        return []
+
+    def resolve(self, named: Named) -> Values | None:
+        """Return what a name means, in such a language: in an import or an export, what is passed on by it."""
+        imports = self.names.imports_of(named.path)
+        if named.symbols.role(named.start) == "import":
+            known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
+            statements = named.symbols.parsed.statements[:, 0]
+            around = statements[: statements.searchsorted(named.start, side="right")].max(initial=-1)
+            for one in known:
+                if named.text in {one.name, one.local} and one.module and one.offset == around:
+                    return self.names.import_value(named.path, one)
+        found = self.names.resolve(named.path, named.text, named.start)
+        if not found and (given := imports.exports.get(named.text)) is not None:
+            return self.names.import_value(named.path, given)
+        return found
+
+    def _places_of(self, named: Named, meant: Values) -> list[Place]:
+        places = []
+        for one in meant:
+            if one.module is not None:
+                places += self._places_of_module(one.module)
+            elif one.definition is not None and not one.is_instance and not one.is_variable:
+                how = "same file" if one.definition.path == named.path else "import"
+                places.append(place_of(one.definition, Resolution(PROVEN, how)))
+        return places
+
+    def _places_of_module(self, module: bytes | None) -> list[Place]:
+        """Return where a module begins; of a folder of Go its first file."""
+        if module is not None and module.endswith(b"/"):
+            files = self._source.candidates("package", fold=False)
+            module = next(
+                (one for one in files if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]), None
+            )
+        symbols = self.open(module) if module is not None else None
+        if module is None or symbols is None:
+            return []
+        return [Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")]
+
+    # By names
+
+    def _find_by_name(self, named: Named) -> list[Place]:
+        """Return the definitions of the name, those that the use may mean before the others."""
+        language, rivals = named.symbols.language, self.define(named.text, named)
+        use = Use(named.path, named.symbols, named.start)
+        resolve = self.make_resolver(rivals).resolver_of(use)
+        resolved = [(one, resolve(one)) for one in rivals]
+        if not any(resolution for _, resolution in resolved):
+            family = FAMILIES.get(language, language)
+            alike = [one for one in rivals if FAMILIES.get(one.language, one.language) == family]
+            resolved = [(one, Resolution(NAMED_ALIKE, "name only")) for one in alike]
+        places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
+        near = _make_nearness(named)
+        places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
+        # Next to a certain one, guesses would make an editor ask which is meant.
+        places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+        self._is_cut |= len(places) > MOST_PLACES
+        return places[:MOST_PLACES]
+
+    def define(self, name: str, named: Named | None = None) -> list[Definition]:
+        """Return the definitions of a name; declarations only where nothing defines it."""
+
+        def choose(paths: list[bytes]) -> list[bytes]:
+            if len(paths) <= MOST_DEFINING or named is None:
+                return paths
+            self._is_cut = True
+            return sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
+
+        return self._definitions.find(name, choose)
+
+    def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
+        """Return the member that the type named by the qualifiers inherits."""
+        return find_in_bases(qualifiers, name, self.names, self._ancestors.find)
+
+    def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
+        """Return what tells which of several definitions of a name a use of it means."""
+        # In C nothing builds upon anything; a field's name has hundreds of owners.
+        is_flat = all(one.language == "c" for one in rivals)
+        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._ancestors.find, self.names)
+
+    def open_all(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        """Yield the files that have symbols."""
+        for path in paths:
+            if (symbols := self.open(path)) is not None:
+                yield path, symbols
+
+    def open(self, path: bytes) -> FileSymbols | None:
+        """Return a file with its symbols; None where it has none, or is gone."""
+        return self._definitions.open(path)
+
+
+def place_of(definition: Definition, resolution: Resolution) -> Place:
+    """Return where a definition stands."""
+    row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
+    role, kind = symbols.defined_role(index), symbols.kind(index)
+    return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
+
+
+def place_definitions(told: Meaning) -> list[Place]:
+    """Return where another source has definitions."""
+    return [place_occurrence(one, Resolution(1.0, told.told_by.how)) for one in told.definitions]
+
+
+def place_occurrence(told: Told, how: Resolution) -> Place:
+    """Return where another source has a definition."""
+    index = told.symbols.index_at(told.start)
+    if index >= 0:
+        return place_of(Definition(told.path, told.symbols, index), how)
+    kind = "variable" if told.start < told.end else "module"
+    return Place(told.path, told.symbols, told.start, told.end, how, kind=kind)
+
+
+def _local(named: Named, start: int, end: int, kind: str) -> Place:
+    return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
+
+
+def _make_nearness(named: Named) -> Callable[[bytes], tuple[object, ...]]:
+    """Return what orders files by how near they are: the asking one, what it imports, its folder, sources."""
+    imported = set()
+    for start, end in named.symbols.parsed.statements.tolist():
+        text = named.symbols.data[start:end]
+        imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
+    folders, stems = named.path.split(b"/")[:-1], {one.rpartition(b"/")[2] for one in imported}
+
+    def measure(path: bytes) -> tuple[object, ...]:
+        is_imported = path.rpartition(b"/")[2] in stems and any(
+            path.endswith(b"/" + one) or path == one for one in imported
+        )
+        shared = 0
+        for one, other in zip(folders, path.split(b"/"), strict=False):
+            if one != other:
+                break
+            shared += 1
+        return path != named.path, not is_imported, -shared, tier_of(path), path
+
+    return measure

@@ -1,0 +1,461 @@
+"""Symbols by name: definitions first, sources before tests.
+
+Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
+"""
+
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count, islice, pairwise
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.checkpoint import Expired, checkpoint, expiring
+from flashgrep.errors import NotFound
+from flashgrep.index.table import tier_of
+from flashgrep.ingest.columns import Columns, PositionEncoding
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.parse.lookup import (
+    ROLES,
+    FileSymbols,
+    Occurrence,
+    Role,
+    matches_qualifiers,
+    split_name,
+)
+from flashgrep.ingest.parse.model import NAME
+from flashgrep.lazy import LazyAttribute
+from flashgrep.model import Skipped, path_to_text
+from flashgrep.search.resolution.resolver import Use
+from flashgrep.search.resolution.symbol_graph import GUESS, Definition
+from flashgrep.search.snapshot import SearchStats
+from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
+from flashgrep.search.symbols.navigation import Navigator
+
+Match = Literal["exact", "prefix", "fuzzy"]
+RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
+MOST_OPENED: Final = 500
+"""Files opened for a page (0.15 s). A name in more of them is answered this many files at a time, and not counted."""
+OPENED_TOGETHER: Final = 50
+"""Files opened at once for names that begin alike (30 ms)."""
+FUZZY_CUTOFF: Final = 70.0
+"""A name one letter off in five still counts."""
+FUZZY_LIMIT: Final = 10
+HELD: Final = 100
+"""Files kept open between finding places and showing them: a page is rarely about more."""
+FUZZY_NAMES: Final = 200_000
+"""Names compared at most (about 60 ms)."""
+SHOWING_SECONDS: Final = 0.2
+"""What was found when the deadline came may take so much longer to be shown."""
+NEAR_NAMES: Final = 5_000
+MOST_ALIKE: Final = 20
+"""Definitions of one name that are compared for the best; each is read."""
+SUGGESTED: Final = 5
+_DEFINES: Final = frozenset({"definition", "declaration"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolQuestion:
+    """Which occurrences are wanted."""
+
+    name: str
+    match: Match = "exact"
+    fold: bool = False
+    kinds: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    keep: Callable[[bytes], bool] | None = None
+    limit: int = 50
+    after: int = 0
+    """Occurrences passed over: those of the pages before."""
+    deadline: float | None = None
+    """On the clock of time.monotonic()."""
+    body_chars: int = 0
+    """Characters of a definition's text that are wanted with it, whole lines."""
+    encoding: PositionEncoding | None = None
+    """What columns of the name's ends are to count, where these are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One occurrence with its file, and what the file says about it."""
+
+    path: bytes
+    language: str
+    occurrence: Occurrence
+    signature: str
+    doc: str
+    order: tuple[int, int, int, float]
+    """What it is ordered by, before path and place: ``_Place``'s window, role, tier, likeness of the name."""
+    body: str = ""
+    columns: tuple[int, int] | None = None
+    """Where the name begins and ends in its line, if the question wants that."""
+
+
+@dataclass(slots=True)
+class SymbolAnswer(SearchStats):
+    """One page of occurrences, how many there are (None: more than the page, in files too many to be opened for it)."""
+
+    results: list[Found] = field(default_factory=list)
+    total: int | None = 0
+    suggestions: list[str] = field(default_factory=list)
+    namesakes: int = 0
+    """Definitions whose uses are told together, since they have the name alone in common; 0: there is one at most."""
+    as_text: int = 0
+    """Of a name without occurrences: how often, at least, the word is in comments, texts or files not parsed."""
+    unsure: int = 0
+    """Uses of a qualified name's last part that may mean it and are left out: nothing tells what they are used on."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where an occurrence is in the answer; the rest is read when its page is shown."""
+
+    window: int
+    """Which files it is among: those that define the name and the best others, up to MOST_OPENED, then the next."""
+    rank: int
+    tier: int
+    unlike: float
+    path: bytes
+    offset: int
+    size: int
+
+
+class _NameWindow(NamedTuple):
+    """Files to be looked at together for names that begin alike."""
+
+    paths: list[bytes]
+    names: frozenset[bytes] | None = None
+    """The names looked for in them, ASCII in small letters; None: all."""
+    known: frozenset[bytes] | None = None
+    """All names that are listed; None: nobody has looked yet."""
+
+
+class BestDefinition(NamedTuple):
+    """The best definition of a name, and the places of some others, as ``path:line``."""
+
+    path: bytes
+    start_line: int
+    end_line: int
+    others: list[str]
+
+
+def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> BestDefinition:
+    """Return the best definition of a name, which may be qualified.
+
+    ``under``: only in this file, or below this folder. Of several alike one that is in no other comes first: who means
+    a method of many names its class.
+
+    Raises:
+        NotFound: nothing defines it; the error has ``near`` names, or places outside ``under``.
+
+    """
+    keep = PathFilter((), (), under=under) if under else None
+    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep)
+    answer = SymbolSearch(source, question).run()
+    for found in sorted(answer.results, key=lambda found: (found.order, bool(found.occurrence.container))):
+        alike = [one for one in answer.results if one is not found and one.occurrence.kind != "heading"]
+        others = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in alike[:SUGGESTED]]
+        return BestDefinition(found.path, found.occurrence.start_line, found.occurrence.end_line, others)
+    elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results if under else []
+    near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions
+    message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
+    message += f"; near: {', '.join(near)}" if near else ""
+    raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
+
+
+def find_near_names(source: SymbolSource, name: str) -> list[str]:
+    """Return names like one that nothing defines; none where something does."""
+    return SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1)).run().suggestions
+
+
+class SymbolSearch:
+    """One question being answered; runs in a thread."""
+
+    def __init__(self, source: SymbolSource, question: SymbolQuestion) -> None:
+        self._source = source
+        self._question = question
+        self._qualifiers, self._name = split_name(question.name)
+        if not self._name:
+            self._qualifiers, self._name = [], question.name
+        self.answer = SymbolAnswer()
+        self._found: set[_Place] = set()
+        self._is_counted = True
+        self._navigator = Navigator(source)
+        self._held: dict[bytes, FileSymbols] = {}
+
+    def run(self) -> SymbolAnswer:
+        """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
+        question, places = self._question, self._found
+        try:
+            with expiring(question.deadline):
+                for place in self._places():
+                    places.add(place)
+        except Expired:
+            self.answer.complete = False
+        self.answer.total = len(places) if self._is_counted else None
+        defined = sum(place.rank == RANK["definition"] for place in places)
+        if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
+            self.answer.namesakes = defined
+        # A heap of one page: a common name has hundreds of thousands of places.
+        first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
+        try:
+            # The deadline may have passed while places were found; what was found is of use only if it is shown.
+            with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
+                for place in first[question.after :]:
+                    found = self._describe(place)
+                    if found is not None:
+                        self.answer.results.append(found)
+        except Expired:
+            self.answer.complete = False
+        # After a deadline, the name may be there all the same.
+        if not places and self.answer.complete:
+            self.answer.suggestions = self._near_names()
+            if question.match == "exact" and not question.roles and not question.kinds:
+                paths = self._source.candidates(self._name, fold=question.fold)
+                kept = (path for path in paths if question.keep is None or question.keep(path))
+                until = None if question.deadline is None else question.deadline + SHOWING_SECONDS
+                with suppress(Expired), expiring(until):
+                    for text in filter(None, map(self._source.read, islice(kept, MOST_OPENED))):
+                        checkpoint()
+                        self.answer.as_text += count_words(text, self._name, fold=question.fold)
+        return self.answer
+
+    def _near_names(self) -> list[str]:
+        """Return names like the one that is not there, as they are spelled where they are defined.
+
+        Of a qualified name whose last part is defined elsewhere: that, with what it is in.
+        """
+        known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
+        spelled = []
+        for name, _ in near_names(self._name, known, SUGGESTED):  # stored in small letters
+            place = next(self._find_by_name(name, 0.0, fold=True), None)
+            if place is not None and (found := self._describe(place)) is not None:
+                spelled.append(found.occurrence.name)
+        if self._qualifiers and not spelled:
+            bare = SymbolSearch(self._source, replace(self._question, name=self._name, after=0, limit=SUGGESTED)).run()
+            defined = [one.occurrence for one in bare.results if one.occurrence.kind]
+            spelled = [f"{one.container}.{one.name}".removeprefix(".") for one in defined] or bare.suggestions
+        return list(dict.fromkeys(spelled))
+
+    def _places(self) -> Iterator[_Place]:
+        name, fold, source = self._name, self._question.fold, self._source
+        match self._question.match:
+            case "exact":
+                yield from self._find_by_name(name, 0.0, fold=fold)
+            case "prefix":
+                yield from self._find_by_prefix(name, fold=fold)
+            case "fuzzy":
+                # The names that begin with the first or second letter; parsed now where not all are stored.
+                # A typing error is seldom in both, and other names need not be compared.
+                starts = sorted(set(name.lower()[:2]))
+                if source.defining(name, prefix=False) is None:
+                    names: set[str] = set()
+                    for _, symbols in self._open_files(source.paths(), lambda _: True):
+                        names.update(symbols.name(index).lower() for index in range(len(symbols.rows)))
+                    known = sorted(known for known in names if known[0] in starts)
+                else:
+                    known = [known for start in starts for known in source.names(start, FUZZY_NAMES)]
+                for near, score in near_names(name, known, FUZZY_LIMIT):
+                    yield from self._find_by_name(near, 100.0 - score, fold=True)
+
+    def _find_by_name(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
+        size = len(name.encode())
+        # A window decides the order before anything else, so a page that is full after one is the same however many
+        # follow.
+        for window, paths in enumerate(self._windows(name, fold=fold)):
+            if window and len(self._found) > self._question.after + self._question.limit:
+                self._is_counted = False
+                return
+            for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
+                tier = tier_of(path)
+                for offset, role in symbols.places(name, fold=fold):
+                    checkpoint()
+                    if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
+                        # Only where it stands is kept; signatures are read for the page that is shown.
+                        yield _Place(window, RANK[role], tier, unlike, path, offset, size)
+
+    @LazyAttribute
+    def _targets(self) -> list[Definition]:
+        """Return what a qualified name means: where a type does not define it, what it inherits."""
+        if not self._qualifiers:
+            return []
+        named = self._navigator.define(self._name)
+        own = [one for one in named if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)]
+        return own or self._navigator.find_in_bases(self._qualifiers, self._name)
+
+    def _is_meant(self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+        """Whether a place of a qualified name's last part is about what the whole of it means."""
+        if not self._qualifiers:
+            return True
+        if symbols.index_at(offset) >= 0 or not self._targets:  # something outside: what is written must do
+            if any((path, offset) == one.key for one in self._targets):
+                return True
+            return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
+        # Confidence in any of the meanings is enough: a qualified name may have several definitions.
+        resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(
+            Use(path, symbols, offset)
+        )
+        sure = max((one.confidence for one in map(resolve, self._targets) if one is not None), default=None)
+        self.answer.unsure += sure is not None and sure < GUESS
+        return sure is not None and sure >= GUESS
+
+    def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
+        """Yield the files that may have a name: all at once, or this many at a time, those that define it first."""
+        roles, source = self._question.roles, self._source
+        if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
+            yield defining
+            return
+        paths = source.candidates(name, fold=fold, whole=True)
+        defining = source.defining(name, prefix=False) if len(paths) > MOST_OPENED else None
+        if defining is None:
+            yield paths
+            return
+        # Those that define it first, so that the first page has the definitions whatever else is left for later.
+        leading = frozenset(defining)
+        paths = sorted(paths, key=lambda path: (path not in leading, tier_of(path), path))
+        first = max(MOST_OPENED, len(leading))
+        for start, end in pairwise([0, *range(first, len(paths), MOST_OPENED), len(paths)]):
+            yield sorted(paths[start:end])
+
+    def _find_by_prefix(self, start: str, *, fold: bool) -> Iterator[_Place]:
+        """Yield definitions whose name begins so, the shortest first."""
+        windows = self._name_windows(start, fold=fold)
+        looked_at: set[bytes] = set()
+        for number in count():
+            if number and len(self._found) > self._question.after + self._question.limit:
+                self._is_counted = False
+                return
+            window = next(windows, None)
+            if window is None:
+                return
+            for path, symbols in self._open_files(window.paths, _holder(start, fold=fold)):
+                for index, name in symbols.beginning(start, fold=fold):
+                    checkpoint()
+                    # A name that no table has yet is told where its file, which has changed, is met first.
+                    own, known = name.lower(), window.known
+                    is_new = known is not None and own not in known and path not in looked_at
+                    if window.names is not None and own not in window.names and not is_new:
+                        continue
+                    role, size, at = symbols.defined_role(index), len(name), symbols.row(index)[NAME]
+                    if self._is_wanted(symbols, at, role) and self._is_meant(path, symbols, at, role, size):
+                        yield _Place(number, RANK[role], tier_of(path), float(len(name.decode())), path, at, size)
+                if window.known is not None:
+                    looked_at.add(path)
+            if window.names is None:
+                return
+
+    def _name_windows(self, start: str, *, fold: bool) -> Iterator[_NameWindow]:
+        """Yield names that begin so, with the files that define them, not many at a time; all where these are few.
+
+        The name itself comes first, before the others are listed: in a large tree a page is often full by then.
+        """
+        source = self._source
+        every = source.defining(start, prefix=True)
+        # Not worth windows.
+        if every is None or len(every) <= 2 * OPENED_TOGETHER:
+            yield _NameWindow(source.candidates(start, fold=fold) if every is None else every)
+            return
+
+        def cut(paths: set[bytes], names: set[bytes], known: frozenset[bytes] | None) -> Iterator[_NameWindow]:
+            ordered = sorted(paths, key=lambda path: (tier_of(path), path))
+            for at in range(0, len(ordered), OPENED_TOGETHER):
+                yield _NameWindow(sorted(ordered[at : at + OPENED_TOGETHER]), frozenset(names), known)
+
+        itself = start.encode().lower()
+        yield from cut(set(source.defining(start, prefix=False) or ()), {itself}, None)
+        listed = source.names(start, FUZZY_NAMES)
+        # Names of files that have changed since are in no table; they are told from these.
+        known = frozenset(name.encode().lower() for name in listed)
+        names: set[bytes] = set()
+        paths: set[bytes] = set()
+        # Shorter names are nearer to what was typed.
+        for name in sorted(listed, key=lambda name: (len(name), name)):
+            if (own := name.encode().lower()) != itself:
+                names.add(own)
+                paths.update(source.defining(name, prefix=False) or ())
+            if len(paths) >= OPENED_TOGETHER:
+                yield from cut(paths, names, known)
+                names, paths = set(), set()
+        yield from cut(paths, names, known)
+
+    def _open_files(
+        self, paths: Iterable[bytes], holds: Callable[[bytes], bool]
+    ) -> Iterator[tuple[bytes, FileSymbols]]:
+        """Yield the files asked about whose text holds what is looked for."""
+        keep, answer = self._question.keep, self.answer
+        for path in paths:
+            if keep is not None and not keep(path):
+                continue
+            opened = self._source.open(path, holds)
+            if opened is NOT_HELD:
+                answer.files_read += 1
+            elif isinstance(opened, Skipped):
+                answer.count_skipped(opened.reason)
+            elif opened is not None:
+                answer.files_read += 1
+                # The first ones: a page shows the best, and these were opened first.
+                if len(self._held) < HELD:
+                    self._held[path] = opened
+                yield path, opened
+
+    def _is_wanted(self, symbols: FileSymbols, offset: int, role: Role) -> bool:
+        question = self._question
+        if question.roles and role not in question.roles:
+            return False
+        if question.kinds:
+            index = symbols.index_at(offset)
+            if index < 0 or symbols.kind(index) not in question.kinds:
+                return False
+        return True
+
+    def _describe(self, place: _Place) -> Found | None:
+        """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
+        checkpoint()
+        path = place.path
+        symbols = self._held.get(path) or self._source.open(path)
+        if symbols is None or isinstance(symbols, Skipped):
+            return None
+        occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
+        index, order = symbols.index_at(place.offset), (place.window, place.rank, place.tier, place.unlike)
+        columns: tuple[int, int] | None = None
+        if self._question.encoding is not None:
+            counted = Columns(symbols.lines, self._question.encoding)
+            columns = counted.place(place.offset)[1], counted.place(place.offset + place.size)[1]
+        if index < 0:
+            line = symbols.lines.text(occurrence.line).strip()[:200]
+            return Found(path, symbols.language, occurrence, line, "", order, columns=columns)
+        signature, doc = symbols.signature(index), symbols.documentation(index)
+        body: list[str] = []
+        room = self._question.body_chars if occurrence.role == "definition" else 0
+        for number in range(occurrence.start_line, occurrence.end_line + 1 if room else 0):
+            text = symbols.lines.text(number)
+            room -= len(text) + 1
+            if room < 0:
+                body.append(f"… {occurrence.end_line + 1 - number} more lines, from {number}")
+                break
+            body.append(text)
+        return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
+
+
+def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
+    """Return a function that tells whether a text has the letters of a name."""
+    # A search of bytes is far cheaper than opening the symbols of a file that lacks the name.
+    wanted = name.encode().lower() if fold else name.encode()
+    return lambda data: wanted in (data.lower() if fold else data)
+
+
+def count_words(text: bytes, name: str, *, fold: bool) -> int:
+    """Return how often a name is in a text as a word, whatever it is there."""
+    checkpoint()
+    word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)", re.IGNORECASE if fold else re.NOFLAG)
+    return len(word.findall(text))
+
+
+def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    """Return the names most like one, with how like they are, 0 to 100."""
+    found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=limit, score_cutoff=FUZZY_CUTOFF)
+    return [(near, score) for near, score, _ in found]

@@ -1,0 +1,56 @@
+"""Who uses a function, a method, a constant, a field: all places of a language where one can stand.
+
+A table is a small project, ``=== path`` before each file, and what is asked, ``? usages of Crane.turn``. Each line that
+has the name is a use of it, but where it says ``no use`` (a namesake's, or a local one); it must be told, or be among
+the unsure where it says ``unsure``.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.search.research.test_research_engine import project, researched
+
+TABLES = sorted((Path(__file__).parent / "uses").glob("*.txt"))
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
+def test_each_place_is_told_or_unsure(tmp_path: Path, table: Path) -> None:
+    head, *parts = re.split(r"(?m)^=== (.+)\n", table.read_text())
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    source = project(tmp_path, files)
+    for question in re.findall(r"(?m)^\? (.+)$", head):
+        research = researched(source, question, 1)
+        assert research.roots, question
+        word = re.compile(rf"(?<!\w){research.roots[0].name}(?!\w)")
+        defined = {(root.path.decode(), root.symbols.lines.line(root.key[1])) for root in research.roots}
+        lines = {
+            (path, number): line
+            for path, text in files.items()
+            for number, line in enumerate(text.splitlines(), 1)
+            if word.search(line) and (path, number) not in defined
+        }
+        told = {(edge.path.decode(), edge.line) for edge in research.graph.edges}
+        vague = {(one.path.decode(), one.line) for one in research.vague}
+        lost = [line for at, line in lines.items() if not re.search("no use|unsure", line) and at not in told]
+        silent = [line for at, line in lines.items() if "unsure" in line and at not in told | vague]
+        wrong = [line for at, line in lines.items() if "no use" in line and at in told]
+        assert (question, lost, silent, wrong) == (question, [], [], [])
+
+
+def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(tmp_path: Path) -> None:
+    source = project(
+        tmp_path,
+        {
+            "a/Tag.java": "package a;\npublic class Tag { public void close() {} }\n",
+            "a/Token.java": "package a;\nclass Token {\n  static class Tag { void close() {} }\n"
+            "  static class Start extends Tag {}\n}\n",
+            "b/Crane.java": "package b;\nimport a.Tag;\nclass Crane { void own(Tag tag) { tag.close(); } }\n",
+            "a/Read.java": "package a;\nclass Read { void start(Token.Start start) { start.close(); } }\n",
+        },
+    )
+    research = researched(source, "callers of close", 1)
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    found = {(names[one.source], one.target[0].decode(), one.resolution.confidence) for one in research.graph.edges}
+    assert found == {("Crane.own", "a/Tag.java", 0.95), ("Read.start", "a/Token.java", 0.9)}
