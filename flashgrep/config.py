@@ -414,9 +414,8 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
     """Return the error for an unknown key, with the nearest known one."""
     close = process.extractOne(key, known, score_cutoff=60)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
-    return BadSetting(message, source=source, key=key, allowed=known)
+    hint = f"; did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
+    return BadSetting(f"{source}: unknown setting {key}{hint}", source=source, key=key, allowed=known)
 
 
 def check_alone(source: str, table: Mapping[str, Any]) -> None:

@@ -22,6 +22,8 @@ CONNECT_SECONDS = 5.0
 """Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) with a full backlog never answers."""
 NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.daemon_process"
+WRONG_SETTINGS = "settings: "
+"""What a daemon puts before its reason if its settings prevent the start."""
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A separate program, run by path."""
 NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
@@ -35,6 +37,10 @@ Answer = dict[str, dict[str, str]]
 
 class StartFailed(OSError):
     """No daemon answers and none could be started; the message says why, and where to look."""
+
+
+class WrongSettings(StartFailed):
+    """No daemon could be started because of the user's settings, which a process of our own would reject as well."""
 
 
 def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.socket:
@@ -68,12 +74,13 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
 
     Raises:
         ConnectionError: the daemon exited while we connected; the next one will answer.
+        WrongSettings: the user's settings are wrong.
         OSError: not even that process can be started.
 
     """
     try:
         return connect(paths, environ)
-    except ConnectionError:
+    except (ConnectionError, WrongSettings):
         raise
     except OSError as error:
         os.write(2, f"fgrep: {error}; answering without the daemon, by scanning\n".encode(errors="replace"))
@@ -265,6 +272,8 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             os.close(writer)
     if line != b"ready\n":
         reason = line.decode(errors="replace").strip()
+        if reason.startswith(WRONG_SETTINGS):
+            raise WrongSettings(reason.removeprefix(WRONG_SETTINGS))
         if not reason:  # it died before it could say why: the interpreter's message is in the log
             with open(paths.crash_log, "rb") as log:
                 log.seek(max(0, os.path.getsize(paths.crash_log) - 2000))

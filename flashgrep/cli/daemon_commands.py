@@ -82,7 +82,7 @@ def run(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
     idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it exits; 0: never.")] = None,
 ) -> None:
-    """Run the daemon in the foreground, for a service manager or for debugging. It logs to its file."""
+    """Run the daemon in the foreground; it logs to its file. For a service manager, or to debug."""
     flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
     given = {key: item for key, item in flags.items() if item is not None}
     try:

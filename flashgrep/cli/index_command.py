@@ -140,8 +140,11 @@ def _describe(state: Any) -> str:
     if state["stage"] == "listing":
         return "…"
     eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
-    if state["stage"] in state["left"]:
-        done = f"{state['left'][state['stage']]:,} texts to go"
-    else:
+    left = state["left"].get(state["stage"])
+    if left is None:
         done = f"{state['files_done']:,}/{state['files_total']:,} files"
+    elif left < 0:  # not known until the segments are merged
+        done = "merging"
+    else:
+        done = f"{left:,} texts to go"
     return f"{state['share']:.1%} of all, {done}{eta}"

@@ -26,6 +26,7 @@ import anyio.to_thread
 
 from flashgrep import config
 from flashgrep.catalogue import PROJECTS_FILE
+from flashgrep.connect import WRONG_SETTINGS
 from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
@@ -64,7 +65,7 @@ def main() -> int:
             run(os.environ, {}, partial(_report, int(descriptor)))
     except (FlashgrepError, OSError) as error:
         if option == READY_FLAG:
-            _report(int(descriptor), str(error))
+            _report(int(descriptor), f"{WRONG_SETTINGS if isinstance(error, BadSetting) else ''}{error}")
         sys.stderr.write(f"fgrep: {error}\n")
         return 2
     return 0

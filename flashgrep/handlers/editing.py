@@ -153,7 +153,7 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     if continuation is not None and continuation["cursor"] is not None:
         cursor = " ".join(f"{name}={value}" for name, value in continuation["cursor"].items())
         yield style.note(
-            f"received {result.get('received_bytes', 0)} bytes, nothing is written yet; go on with {cursor}"
+            f"received {result.get('received_bytes', 0)} bytes, nothing is written yet; continue with {cursor}"
         )
         return
     places = result.get("occurrences", 1)

@@ -266,7 +266,7 @@ async def ask_at(
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
         source, found = SnapshotSource(snapshot, path), Navigation()
-        named: Named | Nothing = Nothing("deadline", "the deadline came first")
+        named: Named | Nothing = Nothing("deadline", "the deadline was reached")
         try:
             with expiring(deadline):
                 named = find_named(source, path, params.line, params.column, params.position_encoding)

@@ -334,7 +334,7 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
         complete &= is_complete
         if why or not is_complete:
-            told = "; ".join(dict.fromkeys(why)) or "the deadline came first"
+            told = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
             details.setdefault((is_complete, told), []).append(part.name)
     for coverage in answered:
         skipped.update(coverage["files_skipped"])

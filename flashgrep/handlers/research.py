@@ -467,7 +467,9 @@ def _summarize(research: Research) -> str:
     named = " to ".join(research.question.names) or research.query
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
-        return f"not understood; ask: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
+        return (
+            f"question not understood; forms: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
+        )
     # What was not found in time may still be defined.
     missing = "not defined here" if research.complete else "not found so far"
     undefined = f"; {missing}: {', '.join(research.missing_names)}" if research.missing_names else ""

@@ -272,16 +272,16 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     elif results and result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
     if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
-        yield f"{result['returned']} of {result['total']:,} shown; go on with --offset {offset}"
+        yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"
     if result.get("truncated"):
         cursor = {name: value for name, value in result["continuation"]["cursor"].items() if name in GOING_ON}
         flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
         members = (f"{name}={value}" for name, value in cursor.items())
-        yield f"cut at line {result['end_line']}; go on with {' '.join(flags if style.is_person else members)}"
+        yield f"cut at line {result['end_line']}; continue with {' '.join(flags if style.is_person else members)}"
     # An answer cut at its budget is not incomplete: the cursor leads to the rest.
     is_cut = bool(result.get("next"))
     if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
-        yield f"incomplete: {coverage.get('detail') or 'the deadline came first'}"
+        yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
     if is_cut:
         total, shown = result.get("total"), len(results or [])
         of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"

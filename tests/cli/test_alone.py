@@ -52,6 +52,16 @@ def test_reading_commands_answer_and_say_how(nowhere: DaemonAtHand, root: Path, 
         os.sched_yield()
 
 
+def test_a_wrong_setting_is_reported_once(cold_daemon: DaemonAtHand, root: Path) -> None:
+    cold_daemon.environ.update(FLASHGREP_TCP_PROT="1")
+    for arguments in (["query", "needle"], ["index"], ["rpc"]):
+        refused = cold_daemon.run(*arguments, cwd=root)
+        assert refused.returncode == 2
+        assert refused.stderr == (
+            "fgrep: environment: unknown setting FLASHGREP_TCP_PROT; did you mean FLASHGREP_TCP_PORT?\n"
+        )
+
+
 def test_what_changes_something_is_refused(nowhere: DaemonAtHand, root: Path) -> None:
     for arguments in (["fs-remove", "a.py"], ["index-codebase"], ["watch-codebase"]):
         refused = nowhere.run(*arguments, cwd=root)

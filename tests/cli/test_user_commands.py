@@ -123,7 +123,7 @@ def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
     assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).stdout == "moved a.txt to d.txt\n"
     listed = daemon.run("fs-list", ".", "--limit", "1", cwd=here)
     assert listed.stdout.split()[2:] == ["b.txt"]
-    assert listed.stderr == "fgrep: 1 of 2 shown; go on with --offset 1\n"
+    assert listed.stderr == "fgrep: 1 of 2 shown; continue with --offset 1\n"
     assert daemon.run("fs-remove", "b.txt", cwd=here).stdout == "removed b.txt\n"
     assert daemon.run("fs-remove", "b.txt", "--force", "--dry-run", cwd=here).stdout == (
         "removed b.txt\nit was not there\ndry run: nothing is written\n"

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.cli.index_command import _describe
+from flashgrep.daemon.control import PROGRESS
 from flashgrep.index.schema import LATE_STAGES, Left
 from flashgrep.indexer import progress as module
 from flashgrep.indexer.progress import COSTS, WITH_ALL_GRAMS, Progress
@@ -109,3 +111,15 @@ def test_a_run_of_vectors_alone_counts_what_is_there_as_done() -> None:
         progress.enter(stage)
         progress.reach(stage, Left(0, 0) if stage != "vectors" else Left(5, 50))
     assert progress.share() == pytest.approx(1 - COSTS["vectors"])
+
+
+def test_a_number_of_texts_that_is_not_known_is_not_shown() -> None:
+    progress = Progress()
+    progress.start()
+    progress.begin(2, 200)
+    progress.advance(2, 200)
+    progress.begin_merging()
+    state = {name: getattr(progress, name) for name in PROGRESS} | {"share": progress.share(), "eta_seconds": 7.0}
+    assert _describe(state) == "9.0% of all, merging, 7 s left"
+    progress.reach("symbols", Left(1500, 900))
+    assert _describe(state | {"share": progress.share()}) == "9.0% of all, 1,500 texts to go, 7 s left"

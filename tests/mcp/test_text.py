@@ -161,7 +161,7 @@ def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
     assert header.endswith(" CRLF")
     assert lines == "one\r\ntwo\r\nno end\n[no line end at the end of the file]"
     cut = read(model, "read_code", file_path="src/main.py", max_lines=2)
-    assert cut.endswith("\n[cut at line 2; go on with continuation_start_line=3]")
+    assert cut.endswith("\n[cut at line 2; continue with continuation_start_line=3]")
 
 
 def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -> None:

@@ -115,14 +115,14 @@ def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
 def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> Nothing:
     """Return why there is no name in a line; ``at``: the byte of it that is meant, None past its end."""
     if at is None:
-        return Nothing("past_line_end", "the line is shorter")
+        return Nothing("past_line_end", "the line ends before this column")
     if not text.strip():
-        return Nothing("blank", "nothing stands there")
+        return Nothing("blank", "the line is blank")
     skips = symbols.parsed.skips
     before = int(skips[:, 0].searchsorted(start + at, side="right")) - 1
     if before >= 0 and start + at < int(skips[before, 1]):
-        return Nothing("text", "a comment or a string stands there")
-    return Nothing("no_name", "no name stands there")
+        return Nothing("text", "this position is in a comment or a string")
+    return Nothing("no_name", "there is no name at this position")
 
 
 def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int, int] | None:

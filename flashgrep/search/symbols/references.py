@@ -56,7 +56,7 @@ class ReferenceSearch:
         found = self._navigator.find_definitions(named)
         targets, found.places = found.places, []
         if any(one.kind == "module" for one in targets):
-            found.nothing = Nothing("module", "a file stands there; code_research tells what imports it")
+            found.nothing = Nothing("module", "the name refers to a file; ask code_research what imports it")
         elif targets:
             for place in self._find(named, targets, found):
                 if len(found.places) == self._question.limit:
