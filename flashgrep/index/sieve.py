@@ -1,10 +1,10 @@
 """Which texts have an identifier as a whole word. Grams do not say where a word ends, but the words of chunks do.
 
-``index.word_impacts`` is made for ranking. It has each identifier of a chunk, whole and in lower case. If the chunks of a
-text cover all of it, the text has no identifier that its chunks lack; such a text gets a seal when it is stored. For a text
-that is chunked only in part (tables, minified text, register lists, up to 24 MB in Linux), all identifiers are in a
-Bloom filter (1970) next to its chunks, which takes at most a hundredth of the text, since such texts are repetitive. A
-text that is not chunked yet may have any word.
+``index.word_impacts`` is made for ranking. It has each identifier of a chunk, whole and in lower case. If the chunks of
+a text cover all of it, the text has no identifier that its chunks lack; such a text gets a seal when it is stored. For
+a text that is chunked only in part (tables, minified text, register lists, up to 24 MB in Linux), all identifiers are
+in a Bloom filter (1970) next to its chunks, which takes at most a hundredth of the text, since such texts are
+repetitive. A text that is not chunked yet may have any word.
 """
 
 import sqlite3
