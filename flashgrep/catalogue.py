@@ -31,7 +31,7 @@ from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.ripgrep import ripgrep_of
-from flashgrep.search.symbol_source import forget_parsed
+from flashgrep.search.symbol_source import forget_parsed_files
 from flashgrep.servers.pool import ServerPool
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
@@ -144,7 +144,7 @@ class Catalogue:
     def _drop_caches(self) -> None:
         """Drop the caches that speed up lookups."""
         forget_patterns()
-        forget_parsed()
+        forget_parsed_files()
         for workspace in self._open.values():
             if workspace.index.reader is not None:
                 workspace.index.reader.shrink()

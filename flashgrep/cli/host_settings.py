@@ -214,7 +214,7 @@ class Installed(NamedTuple):
     owner: str
 
 
-def find_installed(state: Path) -> Iterator[Installed]:
+def list_installs(state: Path) -> Iterator[Installed]:
     """Yield the files that ``fgrep install`` changed and that were not restored since."""
     for note in sorted((state / NOTES).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -228,7 +228,7 @@ def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str])
     ``files``: settings files, each with its host's name. An entry that starts another installation is not ours: a
     project may have it for everybody who works on it.
     """
-    noted = {each.path: each.owner for each in find_installed(state) if each.owner in HOSTS}
+    noted = {each.path: each.owner for each in list_installs(state) if each.owner in HOSTS}
     for path, name in {**files, **noted}.items():
         host = HOSTS[name]
         with suppress(OSError, ValueError, InvalidParams):

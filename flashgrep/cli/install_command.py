@@ -22,7 +22,7 @@ from flashgrep.cli.host_settings import (
     Change,
     Installed,
     find_entries,
-    find_installed,
+    list_installs,
     plan_entry,
     read_text,
     take_back,
@@ -244,7 +244,7 @@ def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
         if project is None or host.project_file
     }
     yield from find_entries(files, state, find_command(shared=False))
-    for each in find_installed(state):
+    for each in list_installs(state):
         if each.owner == RULES and each.path.exists():
             text = each.path.read_bytes()
             if _BEGIN.encode() in text or each.path.name == Path(_CURSOR_RULES).name:

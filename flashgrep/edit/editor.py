@@ -112,7 +112,7 @@ class Project(Protocol):
     def read_only(self) -> bool:
         """Whether every write is refused."""
 
-    def mark_changed(self, paths: Sequence[bytes], /) -> None:
+    def note_changes(self, paths: Sequence[bytes], /) -> None:
         """Make the next query read these paths from disk."""
 
     def in_turn(self, work: Callable[[], ResultT], /) -> Awaitable[ResultT]:

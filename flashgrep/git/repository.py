@@ -197,7 +197,7 @@ class Repository:
             self._listings.popitem(last=False)
         return files
 
-    def list_staged(self) -> dict[bytes, Staged]:
+    def list_staged_files(self) -> dict[bytes, Staged]:
         """Return the project's files as they are staged, by path; of one in conflict, our side."""
         found = {}
         for entry in _STAGED.finditer(self.git.run("ls-files", "--stage", "--debug", "-z")):

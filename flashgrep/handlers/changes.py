@@ -31,7 +31,7 @@ from flashgrep.handlers.common import (
 from flashgrep.handlers.text import Style, span
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import Call, Handler, Params, RevisionText, Usage, handler
-from flashgrep.search.changes import ChangedSymbol, FileChange, State, describe_change, find_changed, show_hunk
+from flashgrep.search.changes import ChangedSymbol, FileChange, State, compare_states, describe_change, show_hunk
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
 
@@ -166,7 +166,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(old: State, new: State) -> ChangesResult:
-        files = [file for file in find_changed(old, new) if keep is None or keep(file.path)]
+        files = [file for file in compare_states(old, new) if keep is None or keep(file.path)]
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
         shown: list[FileShown] = []
         room, complete = params.max_tokens * CHARS_PER_TOKEN, True

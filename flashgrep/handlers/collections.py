@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import CollectionRequired
 from flashgrep.handlers.common import Budget, milliseconds_since
-from flashgrep.handlers.meaning import name_language, refuse_unindexed
+from flashgrep.handlers.meaning import name_language, require_index
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.wildcard import Dialect, matcher, translate
 from flashgrep.model import path_to_text
@@ -230,7 +230,7 @@ async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> l
         workspace = await call.host.open(name, adopt=False)
         if not wanted or workspace.name in wanted:
             await workspace.refresh()
-            await refuse_unindexed(workspace)
+            await require_index(workspace)
             found.append(workspace)
     return found
 

@@ -220,7 +220,7 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
         result, path = await to_the_end(partial(stage_chunk, project.editor, request, chunk))
     if path is not None and not params.dry_run:
         # Before the answer is sent: the caller's next question must see the new text even before its watch event.
-        project.mark_changed([path])
+        project.note_changes([path])
     return result
 
 
@@ -278,7 +278,7 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many, which the engine refuses
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)
-    project.mark_changed(paths)
+    project.note_changes(paths)
     return result
 
 

@@ -237,7 +237,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
     done = await _run("fs_create", files.create, project.editor, params.target(), options, folder=params.dir)
     # At once, not when the watcher reports it: the caller's next question must see it.
-    project.mark_changed(done.paths)
+    project.note_changes(done.paths)
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
 
@@ -276,7 +276,7 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
     options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(files.write, append=params.append)
     size, done = await _run("fs_write", run, project.editor, params.target(), params.content, options)
-    project.mark_changed(done.paths)
+    project.note_changes(done.paths)
     return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
 
 
@@ -310,7 +310,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(transfer.copy, recursive=params.recursive)
     done = await _run("fs_copy", run, project.editor, *params.ends(), options)
-    project.mark_changed(done.paths)
+    project.note_changes(done.paths)
     return {
         "ok": True,
         "operation": "fs_copy",
@@ -326,7 +326,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     done = await _run("fs_move", transfer.move, project.editor, *params.ends(), options)
-    project.mark_changed(done.paths)
+    project.note_changes(done.paths)
     return {
         "ok": True,
         "operation": "fs_move",
@@ -349,7 +349,7 @@ async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveRes
     project = await _writable(call, params)
     run = partial(transfer.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
     done = await _run("fs_remove", run, project.editor, params.target())
-    project.mark_changed(done.paths)
+    project.note_changes(done.paths)
     result: FsRemoveResult = {
         "ok": True,
         "operation": "fs_remove",

@@ -145,7 +145,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "stage": progress.stage if patience.cancelled_caught else "ready",
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
-        "files_skipped": workspace.tree.count_skipped(),
+        "files_skipped": workspace.tree.count_skips(),
         "chunks": size.chunks,
         "lines": size.lines,
         "index_size_bytes": size.file_bytes,
@@ -374,7 +374,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "stage_detail": progress.detail,
         "generation": workspace.generation,
         "files_pending": facts["pending"],
-        "files_skipped": workspace.tree.count_skipped(),
+        "files_skipped": workspace.tree.count_skips(),
         "indexing": {
             "files_done": progress.files_done,
             "files_total": progress.files_total,

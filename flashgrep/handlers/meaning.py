@@ -162,7 +162,7 @@ async def _ask(
     )
     try:
         if not isinstance(view, RevisionView) or (workspace.is_bare and not view.known.is_stored):
-            await refuse_unindexed(workspace)
+            await require_index(workspace)
     except Unavailable as error:
         if not workspace.is_bare:  # an error by contract, with what can be said without an index
             likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
@@ -299,7 +299,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
     for workspace in workspaces:
         try:
             await workspace.refresh()
-            await refuse_unindexed(workspace)
+            await require_index(workspace)
             answer = await (await current_view(call, workspace)).search_by_meaning(question)
         except Unavailable as error:
             if len(workspaces) == 1:
@@ -377,7 +377,7 @@ def name_language(piece: FoundChunk) -> str:
     return language_of(piece.path).name or "text"
 
 
-async def refuse_unindexed(workspace: Workspace) -> None:
+async def require_index(workspace: Workspace) -> None:
     """Refuse a project of which nothing is indexed yet; asking has already started indexing it.
 
     Raises:

@@ -30,10 +30,10 @@ from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.search import language_server_source, other_sources
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_named
+from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at_place
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
-from flashgrep.search.symbols.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
+from flashgrep.search.symbols.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
 from flashgrep.search.symbols.hover import Described, describe
 from flashgrep.search.symbols.navigation import Navigation, Navigator, Place
 from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
@@ -99,7 +99,7 @@ class PlacesResult(TypedDict):
     coverage: Coverage
 
 
-def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
+def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
     """Yield each place with its kind and signature, or a use's line; or why there is none."""
     yield from render_places(
         (
@@ -119,19 +119,19 @@ def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 
-@handler("definition", command="definition path line column", toolset="editors", render=render_named)
+@handler("definition", command="definition path line column", toolset="editors", render=render_targets)
 async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the definition of the name at a position of a file: what it means there, not other things of that name."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_definitions(named))
 
 
-@handler("declaration", command="declaration path line column", toolset="editors", render=render_named)
+@handler("declaration", command="declaration path line column", toolset="editors", render=render_targets)
 async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the declaration, without a body, of the name at a position of a file; if there is none, its definition."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_declarations(named))
 
 
-@handler("implementations", command="implementations path line column", toolset="editors", render=render_named)
+@handler("implementations", command="implementations path line column", toolset="editors", render=render_targets)
 async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the types that implement or extend the one at a position of a file, or the overrides of a method there."""
     return await ask_at(call, params, lambda source, named: Navigator(source).find_implementations(named))
@@ -146,7 +146,7 @@ class ReferencesParams(PlaceParams):
     cursor: Cursor = None
 
 
-@handler("references", command="references path line column", toolset="editors", render=render_named)
+@handler("references", command="references path line column", toolset="editors", render=render_targets)
 async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
     """Find the uses of what is at a position of a file, each with its confidence."""
     question = ReferenceQuestion(
@@ -228,7 +228,7 @@ class StepsResult(TypedDict):
 
 def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
     """Yield each definition with its place, or why there is none."""
-    yield from render_named({**result, "results": [*result["results"]], "next": None}, style)
+    yield from render_targets({**result, "results": [*result["results"]], "next": None}, style)
 
 
 @handler("callers", command="callers path line column", toolset="editors", render=render_steps)
@@ -240,7 +240,7 @@ async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
 @handler("calls", command="calls path line column", toolset="editors", render=render_steps)
 async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
     """Find what the function at a position of a file calls, except for calls by functions inside it."""
-    return await _ask_steps(call, params, find_called)
+    return await _ask_steps(call, params, find_callees)
 
 
 @handler("supertypes", command="supertypes path line column", toolset="editors", render=render_steps)
@@ -269,7 +269,7 @@ async def ask_at(
         named: Named | Nothing = Nothing("deadline", "the deadline was reached")
         try:
             with expiring(deadline):
-                named = find_named(source, path, params.line, params.column, params.position_encoding)
+                named = find_at_place(source, path, params.line, params.column, params.position_encoding)
                 found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
         except Expired:
             found.complete = False

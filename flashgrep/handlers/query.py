@@ -321,7 +321,7 @@ async def _search(workspace: View, question: Question, params: QueryParams) -> t
     """Return the answer, and whether it reflects the disk after the call came in."""
     # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
     if params.fresh and isinstance(workspace, Workspace):
-        answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
+        answer = await workspace.lookups.search_before_listing(question, max_file_size=params.max_file_size)
         if answer is not None:
             return answer, True
     fresh = params.fresh and await workspace.refresh()

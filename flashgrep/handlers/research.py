@@ -265,7 +265,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     deadline = time.monotonic() + params.deadline_ms / 1000
     research = Research(params.query, params.depth, deadline, params.kind)
     if research.question.kind == "unused":
-        return await find_unused(workspace, params, research, fresh=fresh)
+        return await find_unused_definitions(workspace, params, research, fresh=fresh)
     if research.lines_path is not None:
         research.path = await resolve_path(workspace, research.lines_path)
     question, reading = (params.query, params.kind, params.depth, params.deadline_ms), Reading()
@@ -304,7 +304,7 @@ def explain(vague: Vague) -> str:
     return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}" if how == "name only" else how
 
 
-async def find_unused(
+async def find_unused_definitions(
     workspace: CurrentView, params: CodeResearchParams, research: Research, *, fresh: bool
 ) -> CodeResearchResult:
     """Answer which definitions below a path are unused."""

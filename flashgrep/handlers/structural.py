@@ -45,7 +45,7 @@ from flashgrep.search.structural.structural_search import (
     Position,
     StructuralAnswer,
     StructuralQuestion,
-    languages_named,
+    choose_languages,
     search_structural,
 )
 from flashgrep.workspace import View, Workspace
@@ -282,7 +282,7 @@ async def structural_rewrite(call: Call[Catalogue], params: StructuralRewritePar
             guidance="call structural again, and look at the new diff",
         )
     result, paths = await to_the_end(partial(write_batch, project.editor, rewriting.operations, "atomic"))
-    project.mark_changed(paths)
+    project.note_changes(paths)
     return result
 
 
@@ -298,7 +298,7 @@ async def _search(
     position: Position | None = None,
 ) -> StructuralAnswer:
     """Return the matches in the files as they are known now."""
-    named = languages_named(params.language) if params.language else CODE
+    named = choose_languages(params.language) if params.language else CODE
     if not named:
         known = ", ".join(sorted(SYNTAX))
         raise InvalidParams(f"language: no grammar to search by syntax; known are {known}", field="language")

@@ -12,7 +12,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
-from flashgrep.index.writer import Writer, are_current, drop_outdated
+from flashgrep.index.writer import Writer, are_current, drop_old_rows
 from flashgrep.own_folders import check_store, identify
 
 
@@ -54,7 +54,7 @@ class ProjectIndex:
                 current = are_current(connection, self._versions)
             if not current:
                 with contextlib.closing(schema.connect(self.file, writer=True)) as connection:
-                    drop_outdated(connection, self._versions)
+                    drop_old_rows(connection, self._versions)
         except sqlite3.Error as error:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error

@@ -50,7 +50,7 @@ def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
             connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.text_id, terms])
 
 
-def put_declined(connection: sqlite3.Connection, text_id: int, reason: str) -> None:
+def put_without_symbols(connection: sqlite3.Connection, text_id: int, reason: str) -> None:
     """Record that a text has no symbols, and why (empty: its language has none)."""
     connection.execute(
         "INSERT OR IGNORE INTO symbol VALUES (?, ?)", [text_id, f"!{reason}".encode() if reason else b""]

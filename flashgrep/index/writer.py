@@ -183,7 +183,7 @@ class Writer:
         with self.transaction() as connection:
             symbols.put(connection, rows)
             for text_id, reason in declined:
-                symbols.put_declined(connection, text_id, reason)
+                symbols.put_without_symbols(connection, text_id, reason)
 
     def merge(self, *, tidy: bool = False) -> Generator[Merging, None, None]:
         """Merge the segments that are worth merging, dropping documents that no file has any more.
@@ -279,7 +279,7 @@ def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> 
     return all(stored.get(f"stage {stage}") == version for stage, version in versions.items())
 
 
-def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
+def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
     """Drop the rows of outdated stages and of stages built on them, and record the versions, in one transaction.
 
     ``versions``: of the late stages. The connection must be a writer's.

@@ -65,7 +65,7 @@ class PendingFiles(Protocol):
     def table(self) -> FileTable:
         """The files as indexed."""
 
-    def take_stored(
+    def take_update(
         self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
     ) -> None:
         """Apply what the indexer stored; paths marked again since they were sent stay pending."""
@@ -151,7 +151,7 @@ class ProjectIndexing:
             self.done.discard("vectors")
             self.poke()
 
-    def note_parsed(self) -> None:
+    def note_symbols(self) -> None:
         """Record up to where symbols are stored."""
         if "symbols" in self.done:
             self.parsed_to = int(self.files.table.columns[:, 0].max(initial=0))
@@ -163,7 +163,7 @@ class ProjectIndexing:
         fresh = np.setdiff1d(np.array(known, np.int64), self.files.table.columns[:, 0])
         if len(fresh):
             self.parsed_to = int(fresh[0]) - 1
-        self.files.take_stored(sent, part.rows, part.gone, part.generation)
+        self.files.take_update(sent, part.rows, part.gone, part.generation)
         self.progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
 
     async def pause(self) -> None:
@@ -491,4 +491,4 @@ class IndexScheduler:
             project.refusals = project.refusals + 1 if problem else 0
         if not left:
             project.done.add(stage)
-            project.note_parsed()
+            project.note_symbols()

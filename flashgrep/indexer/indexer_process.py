@@ -47,7 +47,7 @@ from flashgrep.errors import Busy, FlashgrepError, ProviderUnavailable
 from flashgrep.index import schema, symbols
 from flashgrep.index.schema import Left
 from flashgrep.index.symbols import StoredSymbols
-from flashgrep.index.writer import Writer, drop_outdated
+from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.revision_texts import RevisionTexts
 from flashgrep.indexer.workers import Texts, WorkerPool, hold_back, prepare, read_texts
@@ -87,7 +87,7 @@ class Indexer:
         self._out = out
         self._is_interrupted = is_interrupted
         self._writer = Writer(job.index)
-        drop_outdated(self._writer.connection, job.versions)
+        drop_old_rows(self._writer.connection, job.versions)
         self._pool = WorkerPool(job.workers)
 
     def close(self) -> None:

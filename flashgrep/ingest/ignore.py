@@ -2,7 +2,7 @@
 
 Each file becomes a RuleSet. A Scope is the rules that apply inside one folder: the rule sets that reach it, in
 ripgrep's order of precedence. All names of a folder are first matched at once against everything that its rules could
-mean (``find_mentioned``); only names that some rule mentions are checked one by one (``verdict``).
+mean (``find_mentions``); only names that some rule mentions are checked one by one (``verdict``).
 
 Within a file, the last pattern that matches decides. So patterns are numbered by *run*, a stretch of consecutive
 patterns with the same sign, and the highest run that matches wins. Tables are keyed by the fixed text that a pattern
@@ -220,7 +220,7 @@ class RuleSet:
             run = self._paths.last_run(self._prefix + path[self._strip :], run, is_dir=is_dir)
         return None if run < 0 else self.signs[run]
 
-    def find_mentioned(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
+    def find_mentions(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
         """Yield the names in ``folder`` that some rule may match; ``joined``: all names, each between two NULs.
 
         This is one pass over the folder's names, so most of them need no check of their own.
@@ -281,12 +281,12 @@ class Scope:
         """Return True if a rule excludes the entry, False if one re-includes it, None if none matches."""
         return next((found for rules in self.order if (found := rules.verdict(path, name, is_dir)) is not None), None)
 
-    def find_mentioned(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
+    def find_mentions(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
         """Return the names in ``folder`` that some rule may match; others are excluded only if they are hidden."""
         if not self.order or not names:
             return _NOTHING
         joined = b"\0" + b"\0\0".join(names) + b"\0"
-        return frozenset(name for rules in self.order for name in rules.find_mentioned(folder, names, joined))
+        return frozenset(name for rules in self.order for name in rules.find_mentions(folder, names, joined))
 
 
 def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:

@@ -188,7 +188,7 @@ class Walker:
                 scope = self._scopes.enter(folder, scope, RULES_FILES.intersection(names))
             lead = folder + b"/" if folder else b""
             # All names are matched against the rules at once; most are mentioned by none and need no further check.
-            doubtful = scope.find_mentioned(folder, names)
+            doubtful = scope.find_mentions(folder, names)
             for name, entry in entries.items():
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)

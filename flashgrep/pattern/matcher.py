@@ -23,7 +23,7 @@ from flashgrep.pattern.regex_tree import (
     Look,
     Node,
     Octet,
-    find_required,
+    find_required_bytes,
     plain_bytes,
     walk,
 )
@@ -199,7 +199,7 @@ class Matcher:
             # If every match begins with fixed bytes, RE2 itself finds those just as fast.
             begins_plain = isinstance(node, Concat) and plain_bytes(Concat(node.parts[:LEAST_REQUIRED])) is not None
             if not self.crosses_lines and not begins_plain:
-                required = find_required(node)
+                required = find_required_bytes(node)
                 self._required = required if len(required) >= LEAST_REQUIRED else b""
 
     def search(self, data: bytes) -> bool:

@@ -217,7 +217,7 @@ def plain_bytes(node: Node) -> bytes | None:
             return None
 
 
-def find_required(node: Node) -> bytes:
+def find_required_bytes(node: Node) -> bytes:
     """Return a long byte string, of at most 64 bytes, that is in every match of `node`; empty if none is found."""
     match node:
         case Concat(parts):
@@ -225,13 +225,13 @@ def find_required(node: Node) -> bytes:
             for part in parts:
                 plain = plain_bytes(part)
                 run = b"" if plain is None else run + plain
-                best = max(best, find_required(part) if plain is None else run, key=len)
+                best = max(best, find_required_bytes(part) if plain is None else run, key=len)
                 if len(best) >= _ENOUGH:
                     return best[:_ENOUGH]
             return best
         # Repeated at least once, so the match needs what a copy needs.
         case Group(inner) | Repeat(inner, low=1):
-            return find_required(inner)
+            return find_required_bytes(inner)
         case _:
             return (plain_bytes(node) or b"")[:_ENOUGH]
 

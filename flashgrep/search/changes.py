@@ -120,7 +120,7 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
         return name.hexdigest().encode("ascii")
 
 
-def find_changed(old: State, new: State) -> list[ChangedFile]:
+def compare_states(old: State, new: State) -> list[ChangedFile]:
     """Return the files that differ, by path; a file with the same content elsewhere counts as renamed."""
     gone = {path for path in old.blobs if path not in new.blobs}
     by_blob = {old.blobs[path]: path for path in sorted(gone, reverse=True)}  # of several the first, for every page

@@ -24,7 +24,7 @@ from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
-from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_sorted
+from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_series
 
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
@@ -154,7 +154,7 @@ class Search:
             try:
                 for path, why in snapshot.table.skipped.items():
                     if path not in snapshot.pending and (question.keep is None or question.keep(path)):
-                        answer.count_skipped(why)
+                        answer.count_skips(why)
                 if self.is_linear:
                     self.matcher = question.pattern.matcher()
                 else:
@@ -189,7 +189,7 @@ class Search:
         paths: Iterator[bytes] = map(snapshot.table.paths.__getitem__, self.places.tolist())
         if snapshot.pending:
             unchanged = filterfalse(snapshot.pending.__contains__, paths)
-            paths = merge_sorted(unchanged, sorted(snapshot.changed_paths()))
+            paths = merge_series(unchanged, sorted(snapshot.changed_paths()))
         if position is not None:
             paths = dropwhile(position.path.__gt__, paths)
         return paths if keep is None else filter(keep, paths)
@@ -242,7 +242,7 @@ class Search:
             return None
         self.answer.files_read += 1
         if isinstance(document, Skipped):
-            self.answer.count_skipped(document.reason)
+            self.answer.count_skips(document.reason)
             return None
         return document
 

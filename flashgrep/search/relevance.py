@@ -27,7 +27,7 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.search.exact import SHOWING_SECONDS, Answer, Position, Question, Search
 from flashgrep.search.hits import decode_span
-from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_sorted
+from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_series
 from flashgrep.search.symbol_source import parse_file
 
 WINDOW_HITS = 200
@@ -226,7 +226,7 @@ class RankedSearch(Search):
         first = sorted((tier_of(path) + _LED, path) for path in leading)
         unchanged = ((tier, path) for tier in range(TIERS) for path in snapshot.unchanged_paths(places[tiers == tier]))
         changed = sorted((tier_of(path), path) for path in snapshot.changed_paths())
-        for tier, path in chain(first, merge_sorted(unchanged, changed)):
+        for tier, path in chain(first, merge_series(unchanged, changed)):
             if (tier < 0 or path not in leading) and self._is_asked(tier, path):
                 yield path
 

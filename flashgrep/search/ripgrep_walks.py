@@ -23,7 +23,9 @@ SAMPLE = 256
 """Candidates that a filter is tried on to tell how many it leaves."""
 
 
-def search_unlisted(snapshot: Snapshot, question: Question, max_size: int | None, walker: "Walker") -> Answer | None:
+def search_before_listing(
+    snapshot: Snapshot, question: Question, max_size: int | None, walker: "Walker"
+) -> Answer | None:
     """Answer a question about files that have not been listed; None where they have to be listed first.
 
     Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``max_size``: of files,

@@ -40,7 +40,7 @@ class SearchStats:
     detail: str = ""
     """What else a reader of the answer should know."""
 
-    def count_skipped(self, reason: str) -> None:
+    def count_skips(self, reason: str) -> None:
         """Count one more file that was declined."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
@@ -97,7 +97,7 @@ class Snapshot:
         # What is pending already keeps its own mark, which knows more.
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
 
-    def with_unsaved(self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]) -> "Snapshot":
+    def with_buffers(self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]) -> "Snapshot":
         """Return the snapshot with these texts in the place of files, as if they were saved.
 
         Those that differ from their files are pending. ``accepts`` tells whether a file that is not there yet would be
@@ -204,7 +204,7 @@ class Snapshot:
             return None, None
 
 
-def merge_sorted(many: Iterable[ItemT], few: list[ItemT]) -> Iterator[ItemT]:
+def merge_series(many: Iterable[ItemT], few: list[ItemT]) -> Iterator[ItemT]:
     """Merge two ascending series (in half the time of ``heapq.merge``)."""
     waiting = few[::-1]
     for item in many:

@@ -246,7 +246,7 @@ def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
     return parse_symbols(language, data)
 
 
-def forget_parsed() -> None:
+def forget_parsed_files() -> None:
     """Let go of the files parsed for lookups, and of what was read out of texts."""
     parse_and_keep.cache_clear()
     for kept in _all_kept:

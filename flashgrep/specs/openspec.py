@@ -247,7 +247,7 @@ class _Parser:
         """Pair each FROM with the TO after it."""
         before: tuple[str, int] | None = None
 
-        def report_unpaired() -> None:
+        def report_leftovers() -> None:
             if before is not None:
                 self._report(before[1], f"renamed FROM {before[0]!r} without a TO after it")
 
@@ -257,14 +257,14 @@ class _Parser:
                 continue
             name = _clean_name(found["name"])
             if found["end"].lower() == "from":
-                report_unpaired()
+                report_leftovers()
                 before = (name, line.number)
             elif before is None:
                 self._report(line.number, f"renamed TO {name!r} without a FROM before it")
             else:
                 self.drafts.append(_Draft(name, before[1], "RENAMED", renamed_from=before[0]))
                 before = None
-        report_unpaired()
+        report_leftovers()
 
     def _check_level(self, kind: str, level: int, block: Block) -> None:
         if block.level != level:

@@ -143,7 +143,7 @@ class Tree:
             list(self._walker.unreadable),
         )
 
-    def count_skipped(self) -> dict[str, int]:
+    def count_skips(self) -> dict[str, int]:
         """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
         return self.with_unread(Counter(self.table.skipped.values()))
 
@@ -171,7 +171,7 @@ class Tree:
         finally:
             self._marked = [other for other in self._marked if other is not marked]
 
-    def mark_changed(self, paths: Iterable[bytes]) -> None:
+    def note_changes(self, paths: Iterable[bytes]) -> None:
         """Check paths that may have changed: a regular file accepted by the rules is ours.
 
         Raises:
@@ -285,7 +285,7 @@ class Tree:
         else:
             # What was pending at the start may have been stored meanwhile, from before the walk.
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
-            self.mark_changed([path for path in pending if path not in swept.marks])
+            self.note_changes([path for path in pending if path not in swept.marks])
         self.pending.update(swept.marks)
         self.changes += len(swept.marks)
         self.unread, self._count = {}, None
@@ -327,7 +327,7 @@ class Tree:
         found.update(self.pending)
         return found
 
-    def take_stored(
+    def take_update(
         self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
     ) -> None:
         """Apply what the indexer stored as this generation; paths marked again since they were sent stay pending."""

@@ -275,7 +275,7 @@ class LookupWorkers:
                 for process, ours in made:
 
                     def connect(process: Process = process) -> LookupWorker:
-                        worker = LookupWorker(process, self._note_freed, self._forget)
+                        worker = LookupWorker(process, self._note_release, self._forget)
                         # The parent of forked ones was asked in their place.
                         self._ask_to_load(worker, place, b"" if forks else pack(request), loaded)
                         return worker
@@ -292,7 +292,7 @@ class LookupWorkers:
             self._parent = None
             self._starting = False
 
-    def _note_freed(self, worker: LookupWorker) -> None:
+    def _note_release(self, worker: LookupWorker) -> None:
         if not self.serving.issuperset(worker.loaded):
             self._find_serving()
         self.freed()

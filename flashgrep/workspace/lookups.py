@@ -24,9 +24,9 @@ from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.lookup_worker import Ask, Load, pack
-from flashgrep.search.ripgrep_walks import search_or_count, search_unlisted
+from flashgrep.search.ripgrep_walks import search_before_listing, search_or_count
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import forget_parsed
+from flashgrep.search.symbol_source import forget_parsed_files
 from flashgrep.workspace.file_tree import Tree
 from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.lookup_workers import Loaded, LookupWorker, LookupWorkers
@@ -113,7 +113,7 @@ class Lookups:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
             await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
-            forget_parsed()  # damaged symbols, kept by their text
+            forget_parsed_files()  # damaged symbols, kept by their text
         except sqlite3.OperationalError as error:  # it is locked, or cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
@@ -155,7 +155,7 @@ class Lookups:
 
         return await self.run(ask_again)
 
-    async def search_unlisted(self, question: Question, *, max_file_size: int | None = None) -> Answer | None:
+    async def search_before_listing(self, question: Question, *, max_file_size: int | None = None) -> Answer | None:
         """Answer a project's first exact question about the disk as it is: ripgrep walks and searches at once.
 
         None: the files have been listed, or must be for this question. ``refresh`` first then, and ``search``.
@@ -164,7 +164,7 @@ class Lookups:
         if tree.listed_since is not None or len(tree.table) or question.position is not None:
             return None
         walker = project.walker.anew()  # the project's own may have read rules that changed since
-        ask = partial(search_unlisted, question=question, max_size=max_file_size, walker=walker)
+        ask = partial(search_before_listing, question=question, max_size=max_file_size, walker=walker)
         with anyio.CancelScope() as scope:
             self._unlisted[scope] = anyio.Event()
             try:
@@ -178,7 +178,7 @@ class Lookups:
         for scope in self._unlisted:
             scope.deadline = anyio.current_time() + HEAD_START
 
-    async def wait_for_unlisted(self) -> None:
+    async def wait_for_early_search(self) -> None:
         """Wait while such a question is answered, at most a second: listing would compete for its processor."""
         with anyio.move_on_after(HEAD_START):
             for ended in list(self._unlisted.values()):

@@ -228,7 +228,7 @@ class Workspace:
             return
         self.tree.table, self.tree.generation = loaded.table, loaded.generation
         self.indexing.done = loaded.done
-        self.indexing.note_parsed()
+        self.indexing.note_symbols()
         self._unfinished = len(loaded.done) < len(LATE_STAGES)
         self.progress.updated = loaded.updated
 
@@ -242,7 +242,7 @@ class Workspace:
         try:
             with self._scope:
                 await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
-                await self.lookups.wait_for_unlisted()
+                await self.lookups.wait_for_early_search()
                 await self.freshness.follow(self.refresh)
         finally:
             self._ended.set()
@@ -267,10 +267,10 @@ class Workspace:
                 self.indexing.poke()
         return fresh
 
-    def mark_changed(self, paths: Sequence[bytes]) -> None:
+    def note_changes(self, paths: Sequence[bytes]) -> None:
         """Mark paths we wrote ourselves: the next question reads them from disk."""
         try:
-            self.tree.mark_changed(paths)
+            self.tree.note_changes(paths)
         except Busy:  # they are written; the next question finds them by a sweep
             # Without a time of listing, the next question sweeps the tree.
             self.tree.listed_since = None

@@ -156,7 +156,7 @@ class Revisions:
                 repository = self._repository().repository
                 # Read its time before git's index, so that a change between the two is noticed.
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
-                return look(first, look_at_work_tree(now, repository.list_staged(), since, paths))
+                return look(first, look_at_work_tree(now, repository.list_staged_files(), since, paths))
 
             return old.known.ask(now, ask_both)
 
@@ -185,7 +185,7 @@ class Revisions:
     def _find(self, name: str) -> "RevisionView":
         repository = self._repository().repository
         if name == INDEX:
-            files = {path: File(staged.blob, -1) for path, staged in repository.list_staged().items()}
+            files = {path: File(staged.blob, -1) for path, staged in repository.list_staged_files().items()}
             return RevisionView(self._project, Revision(b"", b"", repository.index_time() // 10**9), self._know(files))
         revision = repository.resolve(name)
         return RevisionView(self._project, revision, self._know(repository.list_files(revision)))

@@ -62,7 +62,7 @@ class UnsavedView:
 
     def prepare(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot of the project with the texts."""
-        return snapshot.with_unsaved(self.texts, self.project.walker.accepts)
+        return snapshot.with_buffers(self.texts, self.project.walker.accepts)
 
     async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
         """Answer an exact question; ``max_file_size``: other than the setting."""

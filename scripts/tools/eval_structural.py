@@ -22,7 +22,7 @@ import anyio
 from flashgrep.search.structural.structural_search import (
     StructuralAnswer,
     StructuralQuestion,
-    languages_named,
+    choose_languages,
     search_structural,
 )
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -96,7 +96,7 @@ def processor_time() -> float:
 
 async def compare(root: Path, language: str) -> int:
     """Print a line for each pattern; return how many matches differ."""
-    differ, names = 0, languages_named([language])
+    differ, names = 0, choose_languages([language])
     with tempfile.TemporaryDirectory() as user:
         options = WorkspaceOptions(state_dir=Path(user) / "state", cache_dir=Path(user) / "cache")
         workspace = Workspace("compared", os.fsencode(root), options)

@@ -11,7 +11,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Call, Session
-from flashgrep.search.symbol_source import forget_parsed, parse_and_keep
+from flashgrep.search.symbol_source import forget_parsed_files, parse_and_keep
 from flashgrep.workspace import project
 from tests.conftest import BOUND
 
@@ -23,7 +23,7 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
     root = tmp_path / "root"
     root.mkdir()
     (root / "a.py").write_text("def weave():\n    return weave()\n")
-    forget_parsed()
+    forget_parsed_files()
     async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")

@@ -43,7 +43,7 @@ class Workspace:
     is_bare: bool = False
     changed: list[bytes] = field(default_factory=list)
 
-    def mark_changed(self, paths: Sequence[bytes]) -> None:
+    def note_changes(self, paths: Sequence[bytes]) -> None:
         self.changed += paths
 
     async def in_turn(self, work: Callable[[], ResultT], /) -> ResultT:

@@ -16,7 +16,7 @@ from flashgrep.damage import Damaged, inflate
 from flashgrep.index import chunks
 from flashgrep.ingest.parse import unpack
 from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.search.symbol_source import forget_parsed
+from flashgrep.search.symbol_source import forget_parsed_files
 from flashgrep.workspace import Workspace
 from tests.support.meaning import FILES, settled
 from tests.support.workspace import BOUND, index_of, opened, put
@@ -62,7 +62,7 @@ def test_chunks_of_another_shape_are_damage(content: object) -> None:
 
 def spoil(root: Path, table: str) -> None:
     """Change a byte near the end of each row's packed part, as a bad disk would; nothing is remembered of before."""
-    forget_parsed()
+    forget_parsed_files()
     with closing(sqlite3.connect(index_of(root))) as connection, connection:
         for text_id, packed in connection.execute(f"SELECT text_id, packed FROM {table}").fetchall():  # noqa: S608 - ours
             broken = packed[:-3] + bytes([packed[-3] ^ 0xFF]) + packed[-2:]

@@ -17,7 +17,7 @@ async def body(root: Path) -> None:
         assert await ask(workspace, "literal", "needle") == {(b"a.txt", 1)}
         await indexed(workspace)
         assert await ask(workspace, "literal", "needle") == {(b"a.txt", 1)}
-        assert workspace.tree.count_skipped() == {"unreadable": 2}  # the file and the folder
+        assert workspace.tree.count_skips() == {"unreadable": 2}  # the file and the folder
         (root / "secret.txt").chmod(0o600)
         (root / "closed").chmod(0o700)
         assert await files_with(workspace, "needle") == {b"a.txt", b"secret.txt", b"closed/b.txt"}

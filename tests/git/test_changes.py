@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.model import Document
-from flashgrep.search.changes import FileChange, State, describe_change, find_changed, find_hunks
+from flashgrep.search.changes import FileChange, State, compare_states, describe_change, find_hunks
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.git import commit, diff, diff_revision, git
@@ -50,7 +50,7 @@ def test_hunks_make_the_one_of_the_other(seed: int) -> None:
 
 def look(old: State, new: State) -> list[FileChange]:
     """Return all changes, each with hunks that lead from the one text to the other."""
-    found = [describe_change(old, new, file) for file in find_changed(old, new)]
+    found = [describe_change(old, new, file) for file in compare_states(old, new)]
     for change in found:
         made, _ = patch(*change.sides)
         after = new.snapshot.read(change.file.path)

@@ -12,7 +12,7 @@ from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
 from flashgrep.git import program, repository
 from flashgrep.ingest import scopes
 from flashgrep.pattern import Pattern
-from flashgrep.search.changes import find_changed
+from flashgrep.search.changes import compare_states
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.support.git import IDENTITY, commit, git
@@ -68,7 +68,7 @@ async def test_a_setting_that_names_a_program_runs_nothing(
     with pytest.raises(NotFound):
         await workspace.revisions.at("nosuch")
     for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
-        assert await workspace.revisions.compare(rev, find_changed) or "index" in rev
+        assert await workspace.revisions.compare(rev, compare_states) or "index" in rev
     for rev in ("HEAD", "HEAD~1"):
         ask = partial(repository.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
         assert await workspace.revisions.ask_repository(ask)

@@ -15,7 +15,7 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search import revision
-from flashgrep.search.changes import find_changed
+from flashgrep.search.changes import compare_states
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.support.git import commit, git
@@ -105,7 +105,7 @@ async def test_a_work_tree_beside_the_first_has_a_head_and_an_index_of_its_own(
     async with opened(beside, environ=dict(os.environ)) as other:
         assert await count(other, "HEAD") == 10
         assert await count(other, ":index") == 11
-        changed = await other.revisions.compare("HEAD", find_changed)
+        changed = await other.revisions.compare("HEAD", compare_states)
         assert [(file.path, file.status) for file in changed] == [(b"staged.txt", "added")]
     assert await count(workspace, "HEAD") == 15
 
@@ -118,7 +118,7 @@ async def test_names_by_sha256(tmp_path: Path) -> None:
     async with opened(tmp_path, environ=dict(os.environ)) as workspace:
         await workspace.wait_parsed()
         assert await count(workspace, name) == 1
-        assert [file.status for file in await workspace.revisions.compare("HEAD", find_changed)] == ["modified"]
+        assert [file.status for file in await workspace.revisions.compare("HEAD", compare_states)] == ["modified"]
 
 
 @pytest.mark.usefixtures("workspace")

@@ -16,7 +16,7 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.search.research.research_walk import Research
-from flashgrep.search.symbol_source import Kept, SnapshotSource, forget_parsed
+from flashgrep.search.symbol_source import Kept, SnapshotSource, forget_parsed_files
 from tests.rpc.harness import LIMITS, Notes
 from tests.support.workspace import put
 
@@ -41,7 +41,7 @@ def hops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @asynccontextmanager
 async def asking(root: Path, state: Path) -> AsyncIterator[Ask]:
-    forget_parsed()
+    forget_parsed_files()
     put(root, FILES)
     async with Catalogue(state_dir=state, settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
@@ -77,7 +77,7 @@ async def test_pages_are_of_one_walk(root: Path, tmp_path: Path, hops: list[int]
                 tasks.start_soon(go_on, number)
         assert hops == [1]
         assert [lines(again[number]) for number in (1, 2)] == [lines(page) for page in pages[1:3]]
-        forget_parsed()  # after a flood
+        forget_parsed_files()  # after a flood
         assert lines(await ask(cursor=pages[0]["next"])) == lines(pages[1])
         assert hops == [1, 1]
 
@@ -123,7 +123,7 @@ async def test_a_walk_that_is_cancelled_is_not_kept(
     async with asking(root, tmp_path) as ask:
         first = await ask()
         second = await ask(cursor=first["next"])
-        forget_parsed()
+        forget_parsed_files()
         advance = Research.advance
         with monkeypatch.context() as patch, anyio.CancelScope() as scope:
 

@@ -57,7 +57,7 @@ def test_the_tables_say_what_the_rules_say_one_by_one(seed: int, dialect: Dialec
                 None,
             )
             assert tables.verdict(path, name, is_dir) == wanted, (rules, path, is_dir)
-            mentioned = set(tables.find_mentioned(folder, [name, b"other"], b"\0" + name + b"\0\0other\0"))
+            mentioned = set(tables.find_mentions(folder, [name, b"other"], b"\0" + name + b"\0\0other\0"))
             assert wanted is None or name in mentioned, (rules, path)
 
 

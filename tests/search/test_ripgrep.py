@@ -33,7 +33,7 @@ from flashgrep.registry import Call, Session
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
-from flashgrep.search.ripgrep_walks import search_unlisted
+from flashgrep.search.ripgrep_walks import search_before_listing
 from flashgrep.search.snapshot import Snapshot
 from tests.support.workspace import opened, put
 
@@ -189,7 +189,7 @@ def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> Non
     answer = Search(snapshot, asked()).run()
     assert answer.results == wanted.results
     assert (answer.total, answer.complete) == (wanted.total, True) == (2 * MANY_FILES, True)
-    unlisted = search_unlisted(snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree")))
+    unlisted = search_before_listing(snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree")))
     assert unlisted is None
 
 
@@ -240,7 +240,7 @@ def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     broken = script(tmp_path, r"printf './0000\0./0003\0./00'; exec sleep 1000")
     snapshot = view_of(tmp_path / "tree", broken)
     question = asked("lines", deadline=time.monotonic() + 0.3)
-    answer = search_unlisted(snapshot, question, None, Walker(bytes(tmp_path / "tree")))
+    answer = search_before_listing(snapshot, question, None, Walker(bytes(tmp_path / "tree")))
     assert answer is not None
     assert [hit["file_path"] for hit in answer.results] == ["0000", "0000", "0003", "0003"]
     assert not answer.complete
@@ -253,14 +253,14 @@ async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, roo
     async with opened(root) as workspace:
         workspace._ripgrep = broken
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(workspace.lookups.search_unlisted, asked("lines"))
+            tasks.start_soon(workspace.lookups.search_before_listing, asked("lines"))
             while not runs():
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         while runs():
             await anyio.lowlevel.checkpoint()
         workspace._ripgrep = RG
-        answer = await workspace.lookups.search_unlisted(asked("lines"))
+        answer = await workspace.lookups.search_before_listing(asked("lines"))
         assert answer is None or answer.total == 1
 
 
@@ -310,11 +310,11 @@ async def test_the_first_question_needs_no_listing(root: Path) -> None:
     )
     (root / ".gitignore").write_text("ign/\n")
     async with opened(root) as workspace:
-        first = await workspace.lookups.search_unlisted(asked("lines"))
+        first = await workspace.lookups.search_before_listing(asked("lines"))
         assert first is not None
         assert workspace.tree.listed_since is None
         await workspace.refresh()
-        assert await workspace.lookups.search_unlisted(asked("lines")) is None
+        assert await workspace.lookups.search_before_listing(asked("lines")) is None
         later = await workspace.search(asked("lines"))
         assert [hit["file_path"] for hit in first.results] == ["a.py"]
         assert (first.results, first.total, first.complete) == (later.results, later.total, True)
@@ -359,7 +359,7 @@ async def test_what_ripgrep_might_hide_is_listed_first(case: str, root: Path) ->
     elif "pipe" in case:
         os.mkfifo(root / "in" / ".gitignore")
     async with opened(root) as workspace:
-        assert await workspace.lookups.search_unlisted(asked("lines")) is None
+        assert await workspace.lookups.search_before_listing(asked("lines")) is None
         await workspace.refresh()
         found = {
             path_from_json(hit["file_path"], hit.get("file_path_bytes"))
@@ -374,7 +374,7 @@ async def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path, root
     put(root, {"a.py": b"needle\n"})
     async with opened(root) as workspace:
         workspace._ripgrep = script(tmp_path, f'{PROGRAM} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
-        assert await workspace.lookups.search_unlisted(asked("lines")) is None
+        assert await workspace.lookups.search_before_listing(asked("lines")) is None
 
 
 @pytest.mark.parametrize("output", ["count", "files"])

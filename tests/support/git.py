@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flashgrep.model import path_from_json
 from flashgrep.pattern import Pattern
-from flashgrep.search.changes import find_changed
+from flashgrep.search.changes import compare_states
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.support.truth import Found
@@ -82,7 +82,7 @@ def list_unmerged(root: Path) -> set[bytes]:
 async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
     """Return (status, path) of each tracked file that we tell."""
     found = set()
-    for path, status, old_path in await workspace.revisions.compare(rev, find_changed):
+    for path, status, old_path in await workspace.revisions.compare(rev, compare_states):
         if status == "renamed":
             found |= {("deleted", old_path.decode()), ("added", path.decode())}
         elif status != "untracked":

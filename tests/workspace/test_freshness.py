@@ -301,7 +301,7 @@ async def test_odd_files_are_left_alone_and_told_about(root: Path) -> None:
         assert await ask(workspace, "literal", "needle") == wanted
         await workspace.wait_indexed()
         assert await ask(workspace, "literal", "needle") == wanted
-        assert workspace.tree.count_skipped() == {"binary": 1}
+        assert workspace.tree.count_skips() == {"binary": 1}
 
 
 def git_status(root: Path) -> bytes:

@@ -52,7 +52,7 @@ def test_what_is_stored_overrules_a_table_sent_before_also_where_the_index_is_ma
     tree = make_tree(tmp_path, watcher)
     for generation in (57, 3):
         before = tree.generation
-        tree.take_stored(dict(tree.pending), [FileRow(b"a", 1, "", 1, 2, 3, 4)], [], generation)
+        tree.take_update(dict(tree.pending), [FileRow(b"a", 1, "", 1, 2, 3, 4)], [], generation)
         assert tree.changed_since(before) == {b"a": Mark(ours=True, sequence=0, size=0)}
         assert tree.changed_since(tree.generation) == {}
         tree.take_sweep(tree.sweep(anew=True))

@@ -21,7 +21,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.search.exact import Output, Question
-from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_and_keep, tree_of
+from flashgrep.search.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep, tree_of
 from flashgrep.workspace import UnsavedView, Workspace
 from tests.rpc.harness import BOUND, LIMITS, Notes, memory
 from tests.support.workspace import opened, put
@@ -89,7 +89,7 @@ async def test_an_unsaved_text_has_the_limits_of_a_file(root: Path) -> None:
 
 async def test_a_connection_that_is_dropped_while_it_speaks_leaves_nothing(root: Path, tmp_path: Path) -> None:
     put(root, {"a.py": b"pass\n"})
-    forget_parsed()
+    forget_parsed_files()
     gc.collect()
     kinds = Buffer | UnsavedText | FileSymbols | FileScopes | FileImports
     before = sum(isinstance(one, kinds) for one in gc.get_objects())

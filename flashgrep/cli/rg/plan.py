@@ -190,7 +190,7 @@ def _name_below(
     found = [*changed, *(path for path in likely if path not in snapshot.pending)]
     below = {path: False for path in (path[len(lead) :] for path in found if path.startswith(lead)) if cover.has(path)}
     if cover.adds:
-        added = dict(cover.find_added(lead, snapshot, walker))
+        added = dict(cover.find_additions(lead, snapshot, walker))
         sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
         if sum(sizes) > MOST_ADDED_BYTES:
             raise Unplannable
@@ -240,7 +240,7 @@ class Cover:
             verdict = self._type_verdict(path)
         return verdict is not False
 
-    def find_added(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
+    def find_additions(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
         """Yield what is searched below ``lead`` beside the index: files, and folders (True) with all that is in them.
 
         Raises:

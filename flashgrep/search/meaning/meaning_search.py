@@ -137,8 +137,8 @@ class MeaningSearch:
         """
         rules, share = self._question.rules, self._question.semantic_weight
         candidates = self._recall()
-        self._cut_changed()
-        candidates += self._score_changed()
+        self._cut_changes()
+        candidates += self._score_changes()
         share = semantic_share(self._query.kind, rules) if share is None else share
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal ones stay in the order of their files.
@@ -215,7 +215,7 @@ class MeaningSearch:
 
     # Files that are not stored as they are now
 
-    def _cut_changed(self) -> None:
+    def _cut_changes(self) -> None:
         """Cut the files that changed last, or where there are too many those with most of the question's words."""
         snapshot, keep = self._snapshot, self._question.keep or (lambda _: True)
         marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
@@ -239,7 +239,7 @@ class MeaningSearch:
                 text = cut_chunks(path, document.data, snapshot.unsaved)
                 self._changed.append(_Changed(path, document.data, text))
 
-    def _score_changed(self) -> list[Candidate]:
+    def _score_changes(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
         scores = scores_of(impacts_of(fields), self._families.values(), len(fields)).tolist()
         keys = [(-number, at) for number, one in enumerate(self._changed, 1) for at in range(len(one.text.fields))]

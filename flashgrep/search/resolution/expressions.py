@@ -303,7 +303,7 @@ class Expressions(Exports):
             return values
         return (Value(elements=self.type_of(file, given[-1])),)
 
-    def find_indexed(self, file: FileScopes, offset: int) -> Values:
+    def find_index_type(self, file: FileScopes, offset: int) -> Values:
         """Return what any member is of an object whose type, written at a place, says so: ``{ [key: string]: T }``."""
         brace = file.node_at(offset)
         parts = parts_of(brace.parent) if brace is not None and brace.parent is not None else []

@@ -263,7 +263,7 @@ class Names(Callbacks):
                 file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
                     bindings = file.scopes[at].names.get(name)
-                    found += self._find_meaning(file, bindings) if bindings else self.find_indexed(file, offset)
+                    found += self._find_meaning(file, bindings) if bindings else self.find_index_type(file, offset)
             elif one.module is None:
                 found.append(OUTSIDE)
             elif exported := self.export(one.module, name):

@@ -13,7 +13,7 @@ _UNKNOWN: Final = 0.3
 """What a macro is worth that is called as a function."""
 
 
-def resolve_linked(
+def resolve_by_linkage(
     target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]], sure: float
 ) -> Resolution | Undecided | None:
     """Return how a name in a file means what another defines; None: it means something else.

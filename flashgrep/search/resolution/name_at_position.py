@@ -71,7 +71,7 @@ class Nothing:
     detail: str = ""
 
 
-def find_named(
+def find_at_place(
     source: SymbolSource, path: bytes, line: int, column: int, encoding: PositionEncoding
 ) -> Named | Nothing:
     """Return the name at a line and column, both from 1; a place right after a name is on it, too.

@@ -22,7 +22,7 @@ from flashgrep.search.resolution.call_filter import EVERYDAY, METHODS, is_same_f
 from flashgrep.search.resolution.conformance import conforms
 from flashgrep.search.resolution.definitions import FindAncestors
 from flashgrep.search.resolution.inference import Names
-from flashgrep.search.resolution.linkage import LINKED, resolve_linked
+from flashgrep.search.resolution.linkage import LINKED, resolve_by_linkage
 from flashgrep.search.resolution.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
 from flashgrep.search.resolution.packages import (
     choose_base,
@@ -225,13 +225,13 @@ class Resolver:
             return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
-        return self._resolve_unasked(use, target)
+        return self._resolve_bare_name(use, target)
 
     @LazyAttribute
     def _paths_of_rust(self) -> RustPaths:
         return RustPaths(self.names.open_file, self.names.includes.source.has)
 
-    def _resolve_unasked(self, use: Use, target: Definition) -> Resolution | None:
+    def _resolve_bare_name(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same of a name that is asked of nothing."""
         symbols, name = use.symbols, target.name
         literal = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
@@ -317,7 +317,7 @@ class Resolver:
         language, folder = symbols.language, use.path.rpartition(b"/")[0]
         if language in LINKED and not target.owner:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
-            linked = resolve_linked(target, self.rivals, find_included, PROVEN)
+            linked = resolve_by_linkage(target, self.rivals, find_included, PROVEN)
             if linked is UNDECIDED:
                 linked = resolve_import(symbols, target) or self._resolve_by_name(target)
             return linked

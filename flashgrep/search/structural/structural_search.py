@@ -18,7 +18,7 @@ from flashgrep.languages import LANGUAGES, SYNTAX, classes_of, language_of, name
 from flashgrep.model import Document, Skipped
 from flashgrep.pattern import Pattern
 from flashgrep.pattern.gram_plan import all_of
-from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_sorted
+from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_series
 from flashgrep.search.structural.structural_matcher import StructuralMatcher, Text, Understood
 
 MAX_BYTES: Final = 4_000_000
@@ -80,7 +80,7 @@ class StructuralAnswer(SearchStats):
     next: Position | None = None
 
 
-def languages_named(names: Sequence[str]) -> frozenset[str]:
+def choose_languages(names: Sequence[str]) -> frozenset[str]:
     """Return the languages that can be searched whose files a filter on languages lets through.
 
     Raises:
@@ -143,13 +143,13 @@ def _collect(
     # Counted on every page, so that each says for itself what it did not see.
     for path, why in snapshot.table.skipped.items():
         if path not in snapshot.pending and _may_be(path, literals) and (question.keep is None or question.keep(path)):
-            answer.count_skipped(why)
+            answer.count_skips(why)
     room, total, reached = question.limit, 0, position
     try:
         for text, found in matcher.match(_batches(snapshot, question, answer, literals)):
             path, document, language = text.key
             if isinstance(found, Skipped):
-                answer.count_skipped(found.reason)
+                answer.count_skips(found.reason)
                 continue
             total += found["count"] - text.after
             matches = found["matches"][:room]
@@ -182,14 +182,14 @@ def _batches(
             continue
         answer.files_read += 1
         if isinstance(document, Skipped):
-            answer.count_skipped(document.reason)
+            answer.count_skips(document.reason)
             continue
         language = language_of(path, document.data).name
         # Grams propose for any language; parsing is by far the dearest step, so the text is asked first.
         if language not in literals or not all(literal in document.data for literal in literals[language]):
             continue
         if len(document.data) > MAX_BYTES:
-            answer.count_skipped("too_large")
+            answer.count_skips("too_large")
             continue
         after = position.taken if position and position.path == path else 0
         data = decode(document).encode()
@@ -219,7 +219,7 @@ def find_files(snapshot: Snapshot, question: StructuralQuestion, literals: dict[
     """Yield the files that may match, by path, from the question's position on: a superset of those that do."""
     start = question.position.path if question.position else b""
     changed = sorted(snapshot.changed_paths())
-    for path in merge_sorted(snapshot.unchanged_paths(_propose(snapshot, literals)), changed):
+    for path in merge_series(snapshot.unchanged_paths(_propose(snapshot, literals)), changed):
         checkpoint()
         if path >= start and _may_be(path, literals) and (question.keep is None or question.keep(path)):
             yield path

@@ -53,7 +53,7 @@ def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
     return _put_together(found, steps.values())
 
 
-def find_called(source: SymbolSource, named: Named) -> Hierarchy:
+def find_callees(source: SymbolSource, named: Named) -> Hierarchy:
     """Return the definitions that the one at a place calls, each with its confidence."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)

@@ -135,7 +135,7 @@ def open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Ite
     for path in paths:
         opened = source.open(path)
         if isinstance(opened, Skipped):
-            made.count_skipped(opened.reason)
+            made.count_skips(opened.reason)
         elif opened is not None:
             made.files_read += 1
             yield path, opened

@@ -394,7 +394,7 @@ class SymbolSearch:
             if opened is NOT_HELD:
                 answer.files_read += 1
             elif isinstance(opened, Skipped):
-                answer.count_skipped(opened.reason)
+                answer.count_skips(opened.reason)
             elif opened is not None:
                 answer.files_read += 1
                 # The first ones: a page shows the best, and these were opened first.

@@ -46,7 +46,7 @@ def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed:
         for path in paths:
             connection.execute("INSERT INTO path VALUES (1, ?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
         if parsed:
-            symbols.put_declined(connection, text_id, "none")
+            symbols.put_without_symbols(connection, text_id, "none")
 
 
 def text_of(text_id: int, count: int) -> ChunkedText:
@@ -412,7 +412,7 @@ def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp
         add_text(writer, 1, "a", parsed=False)
         assert reader.done(SETTINGS) == set()
         with writer.transaction() as connection:
-            symbols.put_declined(connection, 1, "none")
+            symbols.put_without_symbols(connection, 1, "none")
         assert reader.done(SETTINGS) == {"symbols"}
         put(writer, text_of(1, 2))
         assert (reader.done(SETTINGS), reader.size().chunks) == ({"symbols", "chunks"}, 2)

@@ -18,7 +18,7 @@ from flashgrep.search.structural.structural_search import (
     Position,
     StructuralAnswer,
     StructuralQuestion,
-    languages_named,
+    choose_languages,
     search_structural,
 )
 from flashgrep.search.structural.structural_worker import Matcher
@@ -74,7 +74,7 @@ async def test_matches_are_those_of_ast_grep_and_of_the_present_text() -> None:
                 ("if ($A) { $$$B }", ["js", "ts", "java"]),
                 ("$A.$B", ["python"]),
             ]:
-                chosen = languages_named(languages)
+                chosen = choose_languages(languages)
                 known = [(path, text) for path, text in sorted(files.items()) if "." in path]
                 known = [one for one in known if language_of(one[0].encode(), one[1].encode()).name in chosen]
                 wanted = scan(pattern, known)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_named
+from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at_place
 from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.symbols.hover import describe
 from flashgrep.search.symbols.navigation import Navigator
@@ -53,7 +53,7 @@ def named_at(source: SymbolSource, place: str) -> Named:
     path, line, name, number = re.fullmatch(r"(\S+):(\d+) ([^#]+)(?:#(\d+))?", place).groups()  # type: ignore[union-attr]
     text = source.read(path.encode()).decode().splitlines()[int(line) - 1]  # type: ignore[union-attr]
     at = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))[int(number or 1) - 1]
-    named = find_named(source, path.encode(), int(line), at.start() + 1, "utf-32")
+    named = find_at_place(source, path.encode(), int(line), at.start() + 1, "utf-32")
     assert isinstance(named, Named), named
     assert named.text == name
     return named
@@ -216,7 +216,7 @@ def test_implementations_are_near_and_far(tmp_path: Path, files: dict[str, str],
 )
 def test_where_no_name_stands_the_reason_is_told(tmp_path: Path, text: str, column: int, reason: str) -> None:
     (tmp_path / "a.py").write_text(text)
-    named = find_named(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
+    named = find_at_place(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
     assert isinstance(named, Nothing)
     assert named.reason == reason
 

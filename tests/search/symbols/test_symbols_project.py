@@ -19,7 +19,7 @@ from flashgrep.ingest.buffers import Buffers
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
-from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_and_keep
+from flashgrep.search.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep
 from flashgrep.search.symbols import symbol_search
 from flashgrep.search.symbols.symbol_search import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
@@ -70,7 +70,7 @@ def store_symbols(root: Path) -> None:
             if isinstance(parsed, ParsedFile):
                 table.put(connection, [StoredSymbols(text_id, pack(parsed), parsed.names(data))])
             else:
-                table.put_declined(connection, text_id, "")
+                table.put_without_symbols(connection, text_id, "")
     connection.close()
 
 
@@ -180,7 +180,7 @@ async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root
     put(root, FILES)
     async with opened(root, indexes=False) as workspace:
         await workspace.refresh()
-        forget_parsed()
+        forget_parsed_files()
         question = SymbolQuestion(name="AUTHENTICATE", match="exact", fold=True)
         answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
         assert answer.complete

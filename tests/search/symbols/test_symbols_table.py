@@ -66,7 +66,7 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
         connection.execute("INSERT INTO path VALUES (1, ?, ?, '', 0, 0, 0, 0, 0)", [name, text_id])
     assert symbols.choose_to_parse(connection, 1, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
-    symbols.put_declined(connection, 2, "too_large")
+    symbols.put_without_symbols(connection, 2, "too_large")
     assert symbols.count_to_parse(connection, 1) == (0, 0)
     assert read(connection, 1) == b"packed"
     with pytest.raises(symbols.Declined, match="too_large"):
