@@ -11,10 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.index.schema import SYMBOL_TABLES, Left, create_tables
 
 LONGEST_NAME: Final = 200
 """Bytes; longer names (headings, generated names) are not indexed, but their text is still found."""
+FETCHED: Final = 1_000
+"""Rows read between two checkpoints, in about 1 ms."""
 _PRIVATE: Final = 0xE000
 _ENCODE: Final = {
     code: _PRIVATE + code for code in range(128) if not (chr(code).isalnum() or chr(code) == "_") and code
@@ -136,7 +139,13 @@ def defined_names(connection: sqlite3.Connection, among: Container[int], start: 
     rows = connection.execute(
         "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ?", [low, low + "\U0010ffff"]
     )
-    names = (name for name, _ in groupby(term for term, text_id in rows if text_id in among))
+
+    def terms() -> Iterator[str]:
+        while some := rows.fetchmany(FETCHED):
+            checkpoint()
+            yield from (term for term, text_id in some if text_id in among)
+
+    names = (name for name, _ in groupby(terms()))
     return [name if name.isascii() else name.translate(_DECODE) for name in islice(names, limit)]
 
 

@@ -1,6 +1,8 @@
 """What a daemon holds once nobody has asked for a while."""
 
+import gc
 from pathlib import Path
+from weakref import ref
 
 import anyio
 import pytest
@@ -16,14 +18,23 @@ from flashgrep.workspace import project
 from tests.conftest import BOUND
 
 
+class Knot:
+    """Refers to itself, so that only a search for garbage frees it."""
+
+    def __init__(self) -> None:
+        self.knot = self
+
+
 async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(module, "IDLE_SECONDS", 0.02)
     root = tmp_path / "root"
     root.mkdir()
     (root / "a.py").write_text("def weave():\n    return weave()\n")
     forget_parsed_files()
+    gc.disable()
+    request.addfinalizer(gc.enable)
     async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")
@@ -31,9 +42,11 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
         # Twice: what has been let go of once is let go of again.
         for asked in (1, 2):
             assert (await method.call(call, {"symbol_name": "weave"}))["total"] == 2, asked
+            left = ref(Knot())
             with anyio.fail_after(BOUND):
                 while parse_and_keep.cache_info().currsize:
                     await checkpoint()
+            assert left() is None
 
 
 async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_asked_again(

@@ -202,6 +202,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
     """Return the share of each definition in the rank of the files that use it, and of its own file."""
     defined: dict[tuple[str, str], list[tuple[int, _Definition]]] = {}
     for at, file in enumerate(files):
+        checkpoint()
         for one in file.definitions:
             defined.setdefault((file.family, one.name), []).append((at, one))
     weights = {
@@ -238,6 +239,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
     for end, value in zip(ends, passed.tolist(), strict=True):
         scores[end] += value
     for file, least in zip(files, start / (1 + len(ends)), strict=True):
+        checkpoint()
         near = interest.of_path(file.path)
         for one in file.definitions:
             scores[file.path, one.row] += least  # what nobody uses is told last

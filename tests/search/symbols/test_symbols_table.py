@@ -1,14 +1,18 @@
 """The symbol tables against a dictionary, with any names."""
 
+import random
 import sqlite3
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz import fuzz, process
 
+from flashgrep.checkpoint import Abandoned, ending
 from flashgrep.index import schema, symbols
 from flashgrep.index.symbols import StoredSymbols
+from flashgrep.search.symbols import COMPARED, FUZZY_CUTOFF, near_names
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xDFFF), min_size=1, max_size=12)
 
@@ -53,6 +57,18 @@ def test_names_are_found_whole_and_by_their_beginning(texts: list[set[str]], oth
             found = symbols.defined_names(connection, among, name, 1000)
             assert (set(found), len(found)) == (begin, len(begin))
     connection.close()
+
+
+def test_names_are_read_and_compared_in_parts_with_checkpoints_between_them(connection: sqlite3.Connection) -> None:
+    chance = random.Random(3)
+    names = ["n" + "".join(chance.choices("abc", k=chance.randint(1, 9))) for _ in range(2 * COMPARED)]
+    whole = process.extract("nabcabc", names, scorer=fuzz.ratio, limit=50, score_cutoff=FUZZY_CUTOFF)
+    assert near_names("nabcabc", names, 50) == [(name, score) for name, score, _ in whole]
+    symbols.put(connection, [StoredSymbols(1, b"x", [name.encode() for name in names])])
+    with ending(lambda: True), pytest.raises(Abandoned):  # by a checkpoint
+        near_names("nabcabc", names, 50)
+    with ending(lambda: True), pytest.raises(Abandoned):
+        symbols.defined_names(connection, {1}, "n", 1000)
 
 
 def read(connection: sqlite3.Connection, text_id: int) -> bytes | None:
