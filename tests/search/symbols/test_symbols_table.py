@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from flashgrep.checkpoint import Abandoned, ending
 from flashgrep.index import schema, symbols
 from flashgrep.index.symbols import StoredSymbols
-from flashgrep.search.symbols import COMPARED, FUZZY_CUTOFF, near_names
+from flashgrep.search.symbols.symbol_search import COMPARED, FUZZY_CUTOFF, near_names
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xDFFF), min_size=1, max_size=12)
 
