@@ -1,4 +1,4 @@
-"""Texts to vectors: one interface, the embedded default, and providers alongside it."""
+"""Embedding texts: one interface, the embedded default model, and other providers."""
 
 from flashgrep.embed.interface import Embedder, Scale, Vectors
 from flashgrep.embed.providers import available, open_embedder

@@ -1,4 +1,4 @@
-"""What an embedder is: texts to unit vectors, and a scale that says what a cosine of two vectors means."""
+"""The interface of embedders: texts to unit vectors, and a scale that turns cosines into confidences."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
-"""(n, dims); rows of unit length, or zero for a text without anything known in it."""
+"""(n, dims); rows of unit length, or zero for a text without known words."""
 
 Role = Literal["query", "document"]
 
@@ -25,7 +25,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Provider and model, unique for the vectors it makes, as ``ollama:nomic-embed-text``."""
+        """Provider and model, such as ``ollama:nomic-embed-text``; only vectors of the same name are comparable."""
 
     @property
     def dims(self) -> int:
@@ -33,40 +33,40 @@ class Embedder(Protocol):
 
     @property
     def batch(self) -> int:
-        """Texts worth passing in one call."""
+        """How many texts to pass in one call."""
 
     @property
     def max_chars(self) -> int:
-        """Characters of a text that are looked at; what follows is ignored."""
+        """Longer texts are cut to this many characters."""
 
     def embed_code(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each piece of code or prose that is to be found.
+        """Return a row for each piece of code or prose to be searched.
 
         Raises:
-            ProviderUnavailable: the provider does not answer, or not sensibly.
+            ProviderUnavailable: the provider does not respond, or not correctly.
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each question; raises as ``embed_code``."""
+        """Return a row for each query; raises as ``embed_code``."""
 
     def confidence(self, similarity: float) -> float:
-        """Map the cosine of a question and a text to 0-1, as ``Scale`` describes."""
+        """Map the cosine of a query and a text to 0-1, as ``Scale`` describes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
     """A non-decreasing map from a cosine to a confidence in 0-1 that means the same for every model.
 
-    Models differ in what a cosine says: 0.3 is close for one and noise for another. So a cosine is placed among those
-    of questions and texts that have nothing to do with each other: 0.5 is the cosine that one unrelated pair in ten
-    reaches, 0.7 one in a hundred, 0.8 one in a thousand, 1.0 is identity; between those it grows evenly.
+    Cosines of different models are not comparable: 0.3 is close for one and noise for another. So confidence is defined
+    by the cosines of unrelated queries and texts: 0.5 is the cosine that one unrelated pair in ten reaches, 0.7 one in
+    a hundred, 0.8 one in a thousand, and 1.0 is identity, with linear interpolation between them.
     """
 
     cosines: tuple[float, ...]
 
     @classmethod
     def of(cls, quantiles: Quantiles) -> "Scale":
-        """Read a scale off a model's quantiles."""
+        """Return the scale for a model's quantiles."""
         table = np.asarray(quantiles, np.float64)
         cosines = np.interp([share for share, _ in ANCHORS], table[:, 0], table[:, 1])
         return cls(tuple(np.maximum.accumulate(np.clip(cosines, -1.0, 1.0)).tolist()))
@@ -78,13 +78,13 @@ class Scale:
 
 
 ASSUMED = Scale.of(((0.0, 0.0), (0.5, 0.3), (0.9, 0.42), (0.99, 0.55), (0.999, 0.65)))
-"""Not measured: where models for text in general have unrelated pairs."""
+"""An assumption, not measured: the cosines of unrelated pairs in general text models."""
 
 
 def normalize(table: npt.NDArray[Any]) -> Vectors:
-    """Return rows divided by their lengths; rows of zeros stay as they are."""
+    """Return rows scaled to unit length; rows of zeros are unchanged."""
     table = table.astype(np.float64)
-    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)  # first, so that squares of large numbers stay finite
+    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)  # scale by it first, so that squares stay finite
     table = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0)
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     rows: Vectors = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0).astype(np.float32)
@@ -93,18 +93,18 @@ def normalize(table: npt.NDArray[Any]) -> Vectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEmbedder:
-    """A model that turns some texts into rows at a time, in this process or behind an API. Threads may share it."""
+    """An embedder made from a function that encodes batches of texts, locally or through an API. Thread-safe."""
 
     name: str
     dims: int
     encode: Callable[[Sequence[str], Role], npt.NDArray[Any]]
     """Returns a row of any length for each text."""
     batch: int
-    """The most texts that ``encode`` is given at once."""
+    """The most texts per call of ``encode``."""
     max_chars: int = 8000
-    """Below the 8,192 tokens that services take, however the text is written; models of sentences see 512 words."""
+    """Always below the 8,192 tokens that services accept; sentence models use only the first 512 words."""
     batch_chars: int = sys.maxsize
-    """Characters of the texts that ``encode`` is given at once, unless one text has more."""
+    """The most characters per call of ``encode``, unless a single text has more."""
     scale: Scale = ASSUMED
 
     def embed_code(self, texts: Sequence[str]) -> Vectors:
@@ -112,11 +112,11 @@ class ModelEmbedder:
         return self._embed(texts, "document")
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each question."""
+        """Return a row for each query."""
         return self._embed(texts, "query")
 
     def confidence(self, similarity: float) -> float:
-        """Map a cosine to 0-1, for most models by assumption."""
+        """Map a cosine to 0-1; most models use the assumed scale."""
         return self.scale.confidence(similarity)
 
     def _embed(self, texts: Sequence[str], role: Role) -> Vectors:

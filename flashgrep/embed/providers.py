@@ -1,4 +1,4 @@
-"""The embedding providers by name: opening one, telling which would work, and embedders behind HTTP."""
+"""The embedding providers by name: opening one, listing those that would work, and embedders behind HTTP."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from flashgrep.config import Embedding, Settings
 
 REQUEST_CHARS = 200_000
-"""Characters in one request: Voyage takes 120,000 tokens, OpenAI 300,000, and a token of code has 2 to 4 characters."""
+"""Characters in one request. Voyage accepts 120,000 tokens, OpenAI 300,000; a token of code has 2 to 4 characters."""
 
 PROBE_SECONDS = 0.25
-"""To connect to a server on this machine; it answers in well under a millisecond or not at all."""
+"""Timeout for connecting to a server on this machine, which takes well under a millisecond."""
 
 Environ = Mapping[str, str]
 
 
 class Dialect(NamedTuple):
-    """The shape of an API's requests and answers."""
+    """The format of an API's requests and responses."""
 
     path: str
     rows: Callable[[Any], list[tuple[int, Any]]]
-    """(place of the text in the request, its vector), from an answer; KeyError or TypeError for another shape."""
+    """Returns (index of the text in the request, its vector) from a response; KeyError or TypeError if malformed."""
     width: str = "dimensions"
-    """The field that asks for vectors of another width than the model's own."""
+    """The field that requests a width other than the model's default."""
     role: str = ""
-    """The field that says whether the texts are questions; empty: there is none."""
+    """The field that says whether the texts are queries; empty: there is none."""
     options: Mapping[str, Any] = {}
 
 
@@ -53,12 +53,12 @@ OLLAMA = Dialect("/api/embed", lambda answer: list(enumerate(answer["embeddings"
 
 
 class Api(NamedTuple):
-    """Where a provider's API is, and what it takes."""
+    """A provider's API, and its defaults."""
 
     service: Service
     dialect: Dialect
     model: str = ""
-    """Used when none is set; empty: the server is asked which it has."""
+    """The default model; empty: use the one that the server lists."""
     batch: int = 32
 
 
@@ -72,10 +72,10 @@ APIS: Final[Mapping[str, Api]] = {
 }
 
 HOSTED: Final = frozenset({"openai", "voyage"})
-"""Services on other machines: an agent that was talked into it must not be able to send code there by a call."""
+"""Services on other machines. No call may select them, since a manipulated agent could send code there."""
 
 PROBED: Final = ("ollama", "lmstudio")
-"""Servers looked for at their usual ports without being configured; on 8000 and 8080 anything may listen."""
+"""Servers probed at their default ports even if not configured. On 8000 and 8080 anything may listen."""
 
 _CAN_OPEN: Final[Mapping[str, Callable[["Embedding"], bool]]] = {
     "static": lambda _: static.DATA.is_file(),
@@ -83,7 +83,7 @@ _CAN_OPEN: Final[Mapping[str, Callable[["Embedding"], bool]]] = {
     "local": lambda section: can_open_folder(section.model),
     "mlx": lambda section: can_open_mlx(section.model),
 }
-"""Whether a provider that needs no server would open."""
+"""For each provider without a server, whether it can be opened."""
 
 
 PREFIXES: Mapping[str, tuple[str, str]] = {
@@ -92,37 +92,37 @@ PREFIXES: Mapping[str, tuple[str, str]] = {
     "snowflake-arctic-embed": ("Represent this sentence for searching relevant passages: ", ""),
     "e5-": ("query: ", "passage: "),
 }
-"""Models, by a part of their names, that were trained with words before a question and a text (as their cards say)."""
+"""Prefixes for queries and texts that models expect according to their model cards, by a part of the model's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteModel:
-    """A model behind an endpoint. Threads may share it."""
+    """A model behind an endpoint. Thread-safe."""
 
     endpoint: Endpoint
     dialect: Dialect
     model: str
     dims: int = 0
-    """Width asked for; 0: the model's own."""
+    """The requested width; 0: the model's default."""
 
     @property
     def name(self) -> str:
-        """Provider, model, and the width when it was asked for."""
+        """Provider, model, and the width if one was requested."""
         return f"{self.endpoint.provider}:{self.model}{f':{self.dims}' if self.dims else ''}"
 
     def probe(self) -> int:
-        """Return the width of the vectors that it answers with; raises ProviderUnavailable."""
+        """Return the width of its vectors; raises ProviderUnavailable."""
         return int(self._request(self.endpoint.limit_attempts(), ["def probe(): pass"], "document").shape[1])
 
     def embedder(self, dims: int, **options: Any) -> ModelEmbedder:
-        """Return the embedder by this model, whose vectors have ``dims`` numbers; ``options`` are its other fields."""
+        """Return an embedder for this model, whose vectors have ``dims`` numbers; ``options``: its other fields."""
 
         def encode(texts: Sequence[str], role: Role) -> npt.NDArray[Any]:
             endpoint = self.endpoint.limit_attempts() if role == "query" else self.endpoint
             prefixes = next((pair for part, pair in PREFIXES.items() if part in self.model.lower()), ("", ""))
             table = self._request(endpoint, [prefixes[role == "document"] + text for text in texts], role)
             if table.shape[1] != dims:
-                raise endpoint.failure(f"vectors of {table.shape[1]} numbers instead of {dims}")
+                raise endpoint.failure(f"its vectors have {table.shape[1]} dimensions instead of {dims}")
             return table
 
         return ModelEmbedder(name=self.name, dims=dims, encode=encode, batch_chars=REQUEST_CHARS, **options)
@@ -138,59 +138,59 @@ class RemoteModel:
             rows = self.dialect.rows(answer)
             table = np.array([row for _, row in sorted(rows, key=lambda row: row[0])], np.float64)
         except (KeyError, TypeError, ValueError):
-            raise endpoint.failure("its answer does not have the shape of embeddings") from None
-        # A vector of another text would be stored and never found out.
+            raise endpoint.failure("the response is not a list of embeddings") from None
+        # A vector assigned to the wrong text would be stored and never be noticed.
         if sorted(index for index, _ in rows) != list(range(len(texts))):
-            raise endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each")
+            raise endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each text")
         if table.ndim != 2 or not table.shape[1]:  # noqa: PLR2004 - a table has rows and columns
-            raise endpoint.failure("its answer does not have the shape of embeddings")
+            raise endpoint.failure("the response is not a list of embeddings")
         if not np.isfinite(table).all():
-            raise endpoint.failure("vectors with numbers that are not finite")
+            raise endpoint.failure("its vectors have values that are not finite")
         return table
 
 
 def open_embedder(settings: "Settings", environ: Environ, provider: str = "") -> Embedder:
-    """Open the configured provider, or ``provider`` with its usual settings. One over HTTP gets one request.
+    """Open the configured provider, or ``provider`` with default settings. HTTP providers get one request.
 
     Raises:
-        ProviderUnavailable: it does not work here; ``data.available`` names those that would.
+        ProviderUnavailable: it does not work here; ``data.available`` lists those that would.
     """
     wanted = provider or settings.embedding.provider
     try:
         return _open(_section(settings, wanted), environ)
     except ProviderUnavailable as problem:
         others = [name for name in available(settings, environ) if name != wanted]
-        # Tried only now: whoever configured a provider does not want another one in its place without a word.
+        # Others are only listed, never used instead: a configured provider must not be replaced silently.
         raise ProviderUnavailable(problem.message, available=others, provider=wanted) from None
 
 
 def is_embedded(settings: str) -> bool:
-    """Return whether settings (``Embedding`` as JSON) ask for the embedded model."""
+    """Return whether settings (``Embedding`` as JSON) select the embedded model."""
     return bool(orjson.loads(settings).get("provider", "static") == "static")
 
 
 def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
-    """Open the embedder of these settings (``Embedding`` as JSON); with ``seconds`` it is asked once, and so long.
+    """Open the embedder of these settings (``Embedding`` as JSON); ``seconds``: try once, with this timeout.
 
     Raises:
-        ProviderUnavailable: there is none here, or it does not answer.
+        ProviderUnavailable: it is not available here, or does not respond.
 
     """
-    # The default needs none of what the settings module imports.
+    # The default does not need anything that the settings module imports.
     if is_embedded(settings):
-        with suppress(ProviderUnavailable):  # below it is told what would work
+        with suppress(ProviderUnavailable):  # the code below reports what would work
             return static.load(static.DATA)
-    config = import_module("flashgrep.config")  # pydantic: 0.15 s and 15 MB that most indexers do without
+    config = import_module("flashgrep.config")  # imports pydantic: 0.15 s and 15 MB that most indexers do not need
     section = config.Embedding.model_validate_json(settings)
     if seconds is not None:
-        # A question waits for this; indexing has time for retries.
-        hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
-        section = section.model_copy(update=hurried)
+        # A query waits for this, while indexing has time for retries.
+        limits = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
+        section = section.model_copy(update=limits)
     return open_embedder(config.Settings(embedding=section), environ)
 
 
 def _section(settings: "Settings", provider: str) -> "Embedding":
-    """Return the section as it is for its own provider, and with another's usual place and model for another."""
+    """Return the section unchanged for its own provider, with default URL and model for another one."""
     section = settings.embedding
     if provider == section.provider:
         return section
@@ -210,35 +210,35 @@ def _open(section: "Embedding", environ: Environ) -> Embedder:
         case "swift-embeddings":
             raise ProviderUnavailable("swift-embeddings is a library for Swift programs; flashgrep cannot load it")
         case _ if section.provider not in APIS:
-            raise ProviderUnavailable(f"no embedding provider is called {section.provider}")
+            raise ProviderUnavailable(f"unknown embedding provider: {section.provider}")
     api = APIS[section.provider]
     retries = RetryPolicy(timeout=section.timeout_seconds, attempts=section.attempts)
     endpoint = Endpoint.open(section.provider, api.service, section.url, environ, retries)
     endpoint = replace(endpoint, others=tuple(name for name in ("static", "minilm") if _CAN_OPEN[name](section)))
     model = section.model or api.model or _choose_model(endpoint)
     remote = RemoteModel(endpoint=endpoint, dialect=api.dialect, model=model, dims=section.dims)
-    # One request tells the width, and that the key and the model are good, before anything is indexed.
+    # One request, before anything is indexed, determines the width and checks the key and the model.
     dims = remote.probe()
     if section.dims not in {0, dims}:
-        raise endpoint.failure(f"vectors of {dims} numbers instead of {section.dims}")
+        raise endpoint.failure(f"its vectors have {dims} dimensions instead of {section.dims}")
     return remote.embedder(dims, batch=section.batch or api.batch)
 
 
 def _choose_model(endpoint: Endpoint) -> str:
-    """Return the model that a server has, or of several the only one for embedding by its name."""
+    """Return the only model of a server, or the only one whose name says that it is for embedding."""
     try:
         names = [str(model["id"]) for model in endpoint.request("/models")["data"]]
     except (KeyError, TypeError):
         raise endpoint.failure("it lists no models: set embedding.model") from None
-    # Never a guess among several: vectors of a chat model are of no use.
+    # Never guess among several: vectors of a chat model are useless.
     fitting = names if len(names) == 1 else [name for name in names if "embed" in name.lower()]
     if len(fitting) != 1:
-        raise endpoint.failure(f"set embedding.model to one of its models: {', '.join(names[:20]) or 'it has none'}")
+        raise endpoint.failure(f"set embedding.model to one of its models: {', '.join(names[:20]) or '(none)'}")
     return fitting[0]
 
 
 def available(settings: "Settings", environ: Environ) -> list[str]:
-    """Return the providers that would work now: no request is made, servers on this machine are connected to."""
+    """Return the providers that would work now: connects to servers on this machine, but makes no request."""
     found = [name for name, can_open in _CAN_OPEN.items() if can_open(_section(settings, name))]
     for name, api in APIS.items():
         url = _section(settings, name).url

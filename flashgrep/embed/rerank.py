@@ -1,8 +1,9 @@
-"""Rerankers: models that read a question and a text together and say how well the text answers it.
+"""Rerankers: models that read a query and a text together and score how well the text answers the query.
 
-Over HTTP they answer ``/rerank``: ``query`` and ``documents`` to ``results`` of ``index`` and ``relevance_score``, as
-Jina, Cohere, llama.cpp's server, vLLM and Infinity do; Voyage says ``data``, Text Embeddings Inference ``texts`` and a
-bare list of ``index`` and ``score``. A cross-encoder in a folder needs sentence-transformers.
+The HTTP API is ``/rerank``, from ``query`` and ``documents`` to ``results`` of ``index`` and ``relevance_score``, in
+Jina, Cohere, llama.cpp's server, vLLM and Infinity. Voyage uses ``data`` instead of ``results``; Text Embeddings
+Inference uses ``texts``, and returns a bare list of ``index`` and ``score``. A cross-encoder in a folder needs
+sentence-transformers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +19,13 @@ from flashgrep.embed.http_api import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Serv
 from flashgrep.embed.local import fingerprint, import_library
 from flashgrep.errors import ProviderUnavailable
 
-MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of question and text
+MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of query and text
 
 Scores = npt.NDArray[np.float32]
 
 
 class Reranker(Protocol):
-    """One model; threads may share it."""
+    """One model; thread-safe."""
 
     @property
     def name(self) -> str:
@@ -32,13 +33,13 @@ class Reranker(Protocol):
 
     @property
     def top(self) -> int:
-        """Texts worth passing."""
+        """How many texts to rerank."""
 
     def scores(self, query: str, documents: Sequence[str]) -> Scores:
-        """Return 0-1 for each text, in their order.
+        """Return a score in 0-1 for each text, in the order of the texts.
 
         Raises:
-            ProviderUnavailable: the model does not answer, or not sensibly.
+            ProviderUnavailable: the model does not respond, or not correctly.
         """
 
 
@@ -48,11 +49,11 @@ Body = dict[str, Any]
 class _Dialect(NamedTuple):
     service: Service
     model: str
-    """Used when none is set; empty: the server has one loaded."""
+    """The default model; empty: the server has one loaded."""
     body: Callable[[Body, str, list[str]], Body]
-    """A request of the model's name (if there is one), the question and the texts."""
+    """Returns a request, from the model's name (if there is one), the query and the texts."""
     results: str = "results"
-    """The field of the answer with the ranking; empty: the answer is the ranking."""
+    """The field of the response with the ranking; empty: the response is the ranking."""
     score: str = "relevance_score"
 
 
@@ -99,7 +100,7 @@ class HttpReranker:
         return f"{self.endpoint.provider}:{self.model or self.endpoint.url}"
 
     def scores(self, query: str, documents: Sequence[str]) -> Scores:
-        """Return 0-1 for each text; raises ProviderUnavailable."""
+        """Return a score in 0-1 for each text; raises ProviderUnavailable."""
         if not documents:
             return np.zeros(0, np.float32)
         model = {"model": self.model} if self.model else {}
@@ -109,10 +110,10 @@ class HttpReranker:
         try:
             ranking = answer[self.dialect.results] if self.dialect.results else answer
             found = dict(rows := [(row["index"], float(row[self.dialect.score])) for row in ranking])
-            # By place, since a ranking comes best first; a place that is missing is a KeyError.
+            # By index, since a ranking is ordered by score; a missing index raises KeyError.
             scores = np.array([found[place] for place in range(len(documents))], np.float64)
         except (KeyError, TypeError, ValueError):
-            raise self.endpoint.failure("its answer does not have the shape of a ranking of all texts") from None
+            raise self.endpoint.failure("the response is not a ranking of all texts") from None
         if len(rows) != len(documents) or not np.isfinite(scores).all():
             raise self.endpoint.failure(f"{len(rows)} scores for {len(documents)} texts, or some that are not finite")
         return _to_levels(scores)
@@ -120,14 +121,14 @@ class HttpReranker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEncoder:
-    """A model of sentence-transformers in this process."""
+    """A sentence-transformers model in this process."""
 
     name: str
     top: int
     predict: Callable[[list[tuple[str, str]]], Any]
 
     def scores(self, query: str, documents: Sequence[str]) -> Scores:
-        """Return 0-1 for each text."""
+        """Return a score in 0-1 for each text."""
         if not documents:
             return np.zeros(0, np.float32)
         return _to_levels(np.asarray(self.predict([(query, one[:MAX_CHARS]) for one in documents]), np.float64).ravel())
@@ -150,7 +151,7 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
         return HttpReranker(endpoint=endpoint, dialect=dialect, model=model, top=section.top)
     folder = Path(section.model)
     if not (folder.is_absolute() and (folder / "config.json").is_file()):
-        message = f"{section.model or 'reranking.model'}: not the absolute path of a folder with a cross-encoder"
+        message = f"{section.model or 'reranking.model'}: not the absolute path of a cross-encoder folder"
         raise ProviderUnavailable(message, provider="local")
     transformers = import_library("sentence_transformers", "pip install sentence-transformers")
     encoder = transformers.CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
@@ -158,8 +159,8 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
 
 
 def _to_levels(scores: npt.NDArray[np.float64]) -> Scores:
-    """Return scores as they are if they lie in 0-1, else (logits) by the logistic function."""
+    """Return scores unchanged if they are in 0-1; otherwise they are logits, so apply the logistic function."""
     if scores.min() < 0 or scores.max() > 1:
-        # Clipped, so that exp does not overflow; beyond 50 the result is 0 or 1 anyway.
+        # Clipped so that exp does not overflow; beyond 50 the result is 0 or 1 anyway.
         scores = 1 / (1 + np.exp(-scores.clip(-50, 50)))
     return scores.astype(np.float32)

@@ -1,13 +1,13 @@
-"""The embedded default: a table of word vectors learnt for code, summed. Offline, numpy only.
+"""The embedded default model: a table of word vectors trained for code. Works offline and needs only numpy.
 
-The data file is made by ``scripts/train_embedder``: ``tokens`` (uint8: UTF-8 words, one a line), ``table`` (int8, words
-x dims), ``scale`` and ``qscale`` (float16, a word's row scale times its weight in code and in questions), ``quantiles``
-(float32, rows of probability and cosine of unrelated pairs), ``format`` (1). A text's vector is the sum over its
-distinct words of row x scale x (1 + ln count), at unit length.
+The data file is made by ``scripts/train_embedder``: ``tokens`` (uint8: UTF-8 words, one per line), ``table`` (int8,
+words x dims), ``scale`` and ``qscale`` (float16, the scale of a word's row times its weight in code and in queries),
+``quantiles`` (float32, rows of probability and cosine of unrelated pairs), ``format`` (1). A text's vector is the sum
+over its distinct words of row x scale x (1 + ln count), at unit length.
 
-Words are sub-words of code: ``getHTTPResponse_v2`` gives ``get http response v 2``. A word that the vocabulary lacks is
-cut from the left into the longest pieces it has, of 2 to 16 letters; a letter that begins none is left out. Only ASCII
-letters, digits and ``_`` are looked at. These rules are part of the model: its table was trained on words cut by them.
+Words are the parts of identifiers: ``getHTTPResponse_v2`` gives ``get http response v 2``. A word that is not in the
+vocabulary is split from the left into the longest known pieces of 2 to 16 letters; a letter that begins no piece is
+skipped. Only ASCII letters, digits and ``_`` count. These rules are part of the model: its table was trained with them.
 """
 
 import zlib
@@ -28,45 +28,45 @@ from flashgrep.identifiers import Counted, count_identifiers, places_of
 
 FORMAT = 1
 DATA = Path(__file__).parent / "data" / "static.npz"
-MAX_CHARS = 16_384  # ten times a chunk; bounds the time that one line of encoded data can take
+MAX_CHARS = 16_384  # ten times a chunk; limits the time for one line of encoded data
 SLICE = 256  # texts counted together: their words take about 2 MB
 SHORTEST, LONGEST = 2, 16  # letters in a piece of an unknown word
 COUNT_BITS = 15
-"""Room for as many words of one kind as ``MAX_CHARS`` letters can have."""
+"""Enough for the count of one word in ``MAX_CHARS`` letters."""
 REMEMBERED = 60_000
-"""Words that are cached, about 10 MB. A full cache is emptied and soon useful again."""
+"""How many words are cached, in about 10 MB. A full cache is cleared; it soon fills with useful words again."""
 REMEMBERED_LENGTH = 64
-"""Bytes up to which a word is worth keeping; longer ones are data and do not come again."""
+"""The longest word that is cached, in bytes; longer ones are data and rarely recur."""
 
 Numbers = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
 
 
 class Bags(NamedTuple):
-    """Bags of words of several texts, one after the other."""
+    """The bags of words of several texts, concatenated."""
 
     words: Numbers
     """Numbers of the distinct words, ascending within a text."""
     counts: Numbers
     """How often each occurs in its text."""
     bounds: Numbers
-    """Where each text's words begin, and the end: one more than there are texts."""
+    """Where the words of each text begin, and the end of the last: one entry more than there are texts."""
 
 
 class Vocabulary(dict[bytes, tuple[int, ...]]):
-    """Known words, and a memory of others: asked for any word of an identifier, it gives the numbers it stands for."""
+    """The known words, with a cache: maps any word of an identifier to its numbers."""
 
     def __init__(self, known: Iterable[str]) -> None:
         super().__init__()
         self.known = {word.encode(): number for number, word in enumerate(known)}
 
     def __missing__(self, word: bytes) -> tuple[int, ...]:
-        """Return the numbers of a word: its own, or those of the pieces it is cut into."""
+        """Return the numbers of a word: its own, or those of its pieces."""
         number = self.known.get(word)
         numbers = [] if number is None else [number]
         at = 0 if number is None else len(word)
         while at < len(word):
-            # The longest piece that is known; a byte that begins none is passed over.
+            # Find the longest known piece; skip a byte that begins none.
             for end in range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1):
                 number = self.known.get(word[at:end])
                 if number is not None:
@@ -87,16 +87,16 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
         return self.count(count_identifiers([text.encode("ascii", "replace") for text in texts]), len(texts))
 
     def count(self, counted: Counted, texts: int) -> Bags:
-        """Return the words of this many texts whose identifiers are counted; a text may have one several times."""
+        """Return the words of this many texts from their counted identifiers; an identifier may recur in a text."""
         pieces = list(map(self.__getitem__, counted.words))
         ends = np.cumsum(np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1))
         flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(ends[-1]))
         bounds = ends[np.concatenate(([0], np.cumsum(counted.lengths)))]
-        lengths = np.diff(bounds)  # of pieces now: an identifier's follow each other as its words do
+        lengths = np.diff(bounds)  # in pieces; those of an identifier are consecutive, like its words
         of_pair = lengths[counted.numbers]
         numbers = flat[places_of(counted.numbers, lengths)]
         width = max(1, len(self.known))
-        # Sorted with its count in the lowest bits, a word takes a third of the time that sorting by index takes.
+        # Sorting words with their counts in the lowest bits takes a third of the time of an indirect sort.
         rows = (counted.texts.repeat(of_pair) * width + numbers) << COUNT_BITS | counted.counts.repeat(of_pair)
         rows.sort()
         keys, counts = rows >> COUNT_BITS, rows & ((1 << COUNT_BITS) - 1)
@@ -107,7 +107,7 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StaticEmbedder:
-    """The model of one data file. Threads may share it."""
+    """The model of one data file. Thread-safe."""
 
     vocabulary: Vocabulary = field(repr=False)
     table: npt.NDArray[np.int8] = field(repr=False)
@@ -115,7 +115,7 @@ class StaticEmbedder:
     query_weights: Weights = field(repr=False)
     scale: Scale
     name: str
-    """Tells one table from another: vectors of two must never be compared."""
+    """Identifies the table: vectors from different tables must never be compared."""
     batch: Final[int] = SLICE
     max_chars: Final[int] = MAX_CHARS
 
@@ -129,15 +129,15 @@ class StaticEmbedder:
         return self._embed(texts, self.code_weights)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each question."""
+        """Return a row for each query."""
         return self._embed(texts, self.query_weights)
 
     def confidence(self, similarity: float) -> float:
-        """Map a cosine to 0-1 by the unrelated pairs of the data file."""
+        """Map a cosine to 0-1, with the unrelated pairs of the data file."""
         return self.scale.confidence(similarity)
 
     def embed_identifiers(self, counted: Counted, texts: int) -> Vectors:
-        """Return a row for each of this many texts of code, none longer than ``MAX_CHARS``, by their identifiers."""
+        """Return a row for each of this many texts, none longer than ``MAX_CHARS``, from their counted identifiers."""
         return self._sum(self.vocabulary.count(counted, texts), self.code_weights)
 
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:
@@ -151,8 +151,8 @@ class StaticEmbedder:
         rows = np.empty((len(bags.bounds) - 1, self.dims), np.float32)
         damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
         for row, (start, end) in enumerate(pairwise(bags.bounds.tolist())):
-            # Text by text: rows of one text stay in the processor's cache, those of a slice would not. And by
-            # einsum, since BLAS adds up in an order that depends on the processor and its cores.
+            # Text by text: the rows of one text fit the processor's cache, those of a slice would not. By einsum,
+            # since BLAS sums in an order that depends on the processor and its cores.
             chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
             np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
@@ -162,10 +162,10 @@ class StaticEmbedder:
 
 @cache
 def load(path: Path) -> StaticEmbedder:
-    """Return the model of a data file, read once a process.
+    """Return the model of a data file, which is read once per process.
 
     Raises:
-        ProviderUnavailable: no such file, or one that is damaged or of another format.
+        ProviderUnavailable: the file is missing, damaged, or of another format.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -178,7 +178,7 @@ def load(path: Path) -> StaticEmbedder:
 
 
 def release() -> None:
-    """Drop what ``load`` keeps; embedders in use go on."""
+    """Clear the cache of ``load``; embedders in use stay valid."""
     load.cache_clear()
 
 
@@ -192,7 +192,7 @@ def _check_model(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     weights = (scale.astype(np.float32), qscale.astype(np.float32))
     if not all(np.isfinite(weight).all() for weight in weights):
         raise ValueError("weights that are not finite")
-    # What a vector of code depends on; questions' weights may change with the vectors of an index still good.
+    # Only what vectors of code depend on: changed query weights do not invalidate the vectors of an index.
     name = f"flashgrep-static-{zlib.crc32(scale.tobytes(), zlib.crc32(table.tobytes())):08x}"
     scale_of_pairs = Scale.of([(p, c) for p, c in data["quantiles"].tolist()])
     return StaticEmbedder(Vocabulary(words), table, *weights, scale_of_pairs, name)

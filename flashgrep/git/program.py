@@ -1,10 +1,9 @@
-"""Running the user's git so that a repository's own settings run nothing.
+"""Running the user's git so that no program configured by a repository is run.
 
-Only commands that read objects, the index and settings run: ``cat-file``, ``ls-tree``, ``ls-files``, ``merge-base``,
-``for-each-ref``, ``rev-parse``, ``config``. What else git would start because a repository says so is turned off by
-``_SETTINGS`` and ``_ENVIRON``: file system monitors, hooks, filters and textconv (which these commands do not use),
-fetching of objects that are not here, transports, prompts. git itself refuses a repository that belongs to somebody
-else, unless the user's settings say otherwise (``safe.directory``).
+Only commands that read objects, the index and settings are used: ``cat-file``, ``ls-tree``, ``ls-files``, ``rev-list``,
+``blame``, ``merge-base``, ``for-each-ref``, ``rev-parse``, ``config``. ``_SETTINGS`` and ``_ENVIRON`` turn off what git
+could start because a repository says so: file system monitors, hooks, fetching of missing objects, transports, prompts.
+git itself rejects a repository that belongs to another user, unless the user's settings allow it (``safe.directory``).
 """
 
 import os
@@ -24,16 +23,16 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.paths import find_program
 
 LOOK_SECONDS: Final = 0.1
-"""How often whoever waits for git looks whether to wait on."""
+"""How often a call that waits for git checks whether it was cancelled."""
 SILENT_SECONDS: Final = 20.0
-"""git hangs that says nothing for this long: a setting may name a pipe that nobody writes to."""
+"""After this long without output git is considered to hang: a setting may name a pipe that has no writer."""
 MOST_OUTPUT: Final = 256 << 20
-"""Bytes: a tree of three million files. A tree made to harm may name the same subtree a billion times."""
+"""Bytes; enough for three million files. A malicious tree may list the same subtree a billion times."""
 MOST_MESSAGE: Final = 4_000
-"""Bytes of git's messages that are kept."""
+"""Bytes of git's error messages that are kept."""
 _READ: Final = 1 << 18
 _PROMISED: Final = re.compile(r"could not fetch ([0-9a-f]{40,64}) from promisor remote")
-"""Said in a partial clone of an object that it does not have, and that git was forbidden to fetch."""
+"""git's message for a missing object of a partial clone, which git is not allowed to fetch."""
 
 _SETTINGS: Final = (
     "core.fsmonitor=false",
@@ -51,17 +50,17 @@ _ENVIRON: Final = {
     "GIT_ASKPASS": "",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",  # an object's name stands for its content here
+    "GIT_NO_REPLACE_OBJECTS": "1",  # we rely on an object id identifying its content
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
 _PASSED_ON: Final = ("PATH", "HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "DEVELOPER_DIR")
-"""Where git finds its own programs and the user's settings. Its own variables are left out: they name repositories."""
+"""What git needs to find its programs and the user's settings. GIT_* variables are left out: they name repositories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """The user's git, as it is run in one folder."""
+    """The user's git, run in one folder."""
 
     folder: RootFolder
     program: str
@@ -69,24 +68,25 @@ class Git:
 
     @classmethod
     def find(cls, folder: RootFolder, environ: Mapping[str, str]) -> "Git":
-        """Return git as this environment has it; raises Unavailable if there is none."""
+        """Return the git found in this environment; raises Unavailable if there is none."""
         program = find_program("git", environ)
         if program is None:
-            raise Unavailable("git is not installed", reason="git_not_found", suggestion="install git to ask revisions")
+            suggestion = "install git to search revisions"
+            raise Unavailable("git is not installed", reason="git_not_found", suggestion=suggestion)
         return cls(folder, program, {name: environ[name] for name in _PASSED_ON if name in environ} | _ENVIRON)
 
     def start(self, arguments: Sequence[bytes | str]) -> "subprocess.Popen[bytes]":
-        """Start a command of git in the folder.
+        """Start a git command in the folder.
 
         Raises:
-            Unavailable: no process can be had, or the folder is gone.
+            Unavailable: no process can be started, or the folder is gone.
 
         """
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         try:
-            # By the descriptor, where there is a path for that: another folder may have taken the root's own path.
-            by_number = sys.platform == "linux"
-            folder = b"/proc/self/fd/%d" % self.folder.descriptor() if by_number else self.folder.path
+            # By its descriptor if the platform can, since another folder may have taken the path of the root.
+            by_descriptor = sys.platform == "linux"
+            folder = b"/proc/self/fd/%d" % self.folder.descriptor() if by_descriptor else self.folder.path
             return subprocess.Popen(
                 [self.program, "--no-pager", *settings, *arguments],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -96,41 +96,41 @@ class Git:
             raise Unavailable(f"git cannot be run: {error.strerror}", reason="git_not_found") from error
 
     def run(self, *arguments: bytes | str) -> bytes:
-        """Return what a command of git prints.
+        """Return the output of a git command.
 
         Raises:
-            NotFound: repository_not_found, the folder is in no repository.
-            Forbidden: repository_of_another_user.
-            Unavailable: repository_broken, git failed: it says why; or too much was printed.
+            NotFound: repository_not_found, the folder is not in a repository.
+            Forbidden: repository_not_trusted.
+            Unavailable: object_missing; or repository_broken: git failed, hung, or printed too much.
             Abandoned, Expired: as ``checkpoint``.
 
         """
-        with blocking(), Answers(self.start(arguments)) as answers:
-            answers.end_input()
-            printed = answers.read_all()
-            if answers.wait():
-                raise failure(answers.message())
+        with blocking(), Output(self.start(arguments)) as output:
+            output.end_input()
+            printed = output.read_all()
+            if output.wait():
+                raise failure(output.message())
             return printed
 
 
 def missing_object(name: str, **data: str) -> Unavailable:
-    """Return the error for an object that the clone does not have."""
+    """Return the error for an object that is missing in the clone."""
     return Unavailable(
         f"the clone does not have object {name}",
         reason="object_missing",
         object=name,
-        suggestion=f"git fetch origin {name}, or ask a revision that is here; flashgrep fetches nothing",
+        suggestion=f"git fetch origin {name}, or use a revision that is present; flashgrep never fetches",
         **data,
     )
 
 
 def failure(message: str) -> FlashgrepError:
-    """Return the error for what git said on its way out."""
+    """Return the error for git's own error message."""
     promised = _PROMISED.search(message)
     if promised is not None:
         return missing_object(promised[1])
     if "not a git repository" in message:
-        return NotFound("the project is in no git repository", reason="repository_not_found")
+        return NotFound("the project is not in a git repository", reason="repository_not_found")
     if "dubious ownership" in message or "safe.bareRepository" in message:
         return Forbidden(
             f"git does not trust the repository: {message}",
@@ -140,8 +140,8 @@ def failure(message: str) -> FlashgrepError:
     return Unavailable(f"git cannot read the repository: {message}", reason="repository_broken")
 
 
-class Answers:
-    """What a command of git prints, read with bounds; nobody waits longer for it than for the question's answer."""
+class Output:
+    """The output of a git command, read with limits; waiting for it ends with the call's deadline or cancellation."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -152,7 +152,7 @@ class Answers:
             self._waiting.register(descriptor, select.POLLIN)
         self._held = bytearray()
         self._at = 0
-        self._said = bytearray()
+        self._errors = bytearray()
 
     def __enter__(self) -> Self:
         return self
@@ -161,18 +161,18 @@ class Answers:
         self.close()
 
     def close(self) -> None:
-        """End git, whatever it does."""
-        # SIGKILL: a git that hangs on a pipe heeds nothing else.
+        """Kill git."""
+        # With SIGKILL, since a git that hangs on a pipe may not react to anything else.
         self._process.kill()
         with self._process:
             pass
 
     def end_input(self) -> None:
-        """Let git know that no more requests come."""
+        """Close git's input: there are no more requests."""
         self._in.close()
 
-    def ask(self, name: bytes, most: int) -> "Object | None":
-        """Return what ``cat-file --batch`` answers about an object; as ``ObjectReader.find``."""
+    def request(self, name: bytes, most: int) -> "Object | None":
+        """Request an object from ``cat-file --batch`` and return it; as ``ObjectReader.find``."""
         try:
             self._in.write(name + b"\n")
         except BrokenPipeError:
@@ -188,14 +188,14 @@ class Answers:
         if length > most:
             self.skip(length + 1)
             return Object(found, kind, length, None)
-        # With the line end that cat-file puts after each object.
+        # Including the line end that cat-file adds after each object.
         data = self.read(length + 1)
         if len(data) <= length:
             raise failure(self.message())
         return Object(found, kind, length, data[:-1])
 
     def read_line(self) -> bytes:
-        """Return the next line without its end; empty where git has ended."""
+        """Return the next line without its end; empty if git has ended."""
         while (end := self._held.find(b"\n", self._at)) < 0:
             if not self._receive():
                 return b""
@@ -204,7 +204,7 @@ class Answers:
         return line
 
     def read(self, count: int) -> bytes:
-        """Return this many bytes, fewer only where git has ended."""
+        """Return this many bytes; fewer only if git has ended."""
         while len(self._held) - self._at < count and self._receive():
             pass
         data = bytes(self._held[self._at : self._at + count])
@@ -212,7 +212,7 @@ class Answers:
         return data
 
     def skip(self, count: int) -> None:
-        """Pass over this many bytes, which are not kept."""
+        """Skip this many bytes without keeping them."""
         while (rest := count - (len(self._held) - self._at)) > 0:
             count = rest
             self._at = len(self._held)
@@ -221,52 +221,52 @@ class Answers:
         self._at += count
 
     def read_all(self) -> bytes:
-        """Return all that is printed; raises Unavailable where it is too much."""
+        """Return the whole output; raises Unavailable if it is too long."""
         while self._receive():
             if len(self._held) > MOST_OUTPUT:
                 raise Unavailable("the revision names more files than a project may have", reason="repository_broken")
         return bytes(self._held)
 
     def wait(self) -> int:
-        """Return the exit status; raises Unavailable where git has said all and does not end."""
+        """Return the exit status; raises Unavailable if git does not exit after its output has ended."""
         try:
             return self._process.wait(SILENT_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise Unavailable("git did not end in time", reason="repository_broken") from error
+            raise Unavailable("git did not exit in time", reason="repository_broken") from error
 
     def message(self) -> str:
-        """Return the last line of what git said alongside its answers, and nothing that would move a cursor."""
-        while len(self._said) < MOST_MESSAGE and (part := os.read(self._err, MOST_MESSAGE)):
-            self._said += part
-        lines = [line for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
+        """Return git's fatal errors, or the last line it wrote to stderr, without control characters."""
+        while len(self._errors) < MOST_MESSAGE and (part := os.read(self._err, MOST_MESSAGE)):
+            self._errors += part
+        lines = [line for line in self._errors.decode("utf-8", "replace").splitlines() if line.strip()]
         fatal = [line for line in lines if line.startswith("fatal: ")] or lines[-1:]
         return "".join(one if one.isprintable() else " " for one in clip("; ".join(fatal), 400))
 
     def _receive(self) -> bool:
-        """Take in more of what is printed; False at its end."""
-        # What has been read goes only now and then, since each time the rest is moved.
+        """Receive more output; False at its end."""
+        # Consumed bytes are dropped only now and then, since each time the rest is moved.
         if self._at > _READ:
             del self._held[: self._at]
             self._at = 0
         since = time.monotonic()
         while True:
-            # Both are read: git blocks once the pipe of its messages is full.
+            # Read both streams: git blocks once the pipe of stderr is full.
             for descriptor, _ in self._waiting.poll(1000 * LOOK_SECONDS):
                 if descriptor == self._out:
                     part = os.read(self._out, _READ)
                     self._held += part
                     return bool(part)
                 if part := os.read(self._err, MOST_MESSAGE):
-                    self._said += part[: MOST_MESSAGE - len(self._said)]
+                    self._errors += part[: MOST_MESSAGE - len(self._errors)]
                 else:
                     self._waiting.unregister(self._err)
             stop_if_over()
             if time.monotonic() - since > SILENT_SECONDS:
-                raise Unavailable("git did not answer in time", reason="repository_broken")
+                raise Unavailable("git did not respond in time", reason="repository_broken")
 
 
 class Object(NamedTuple):
-    """An object: its name, its kind, its size; no data where that is over what was asked for."""
+    """A git object: its id, its kind, its size, and its data unless it is over the requested limit."""
 
     name: bytes
     kind: bytes
@@ -276,17 +276,17 @@ class Object(NamedTuple):
 
 @dataclass(slots=True)
 class ObjectReader:
-    """Objects by name, from one ``git cat-file --batch`` that stays; safe to use from several threads."""
+    """Reads objects by name through one ``git cat-file --batch`` that keeps running; thread-safe."""
 
     git: Git
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _answers: Answers | None = None
+    _output: Output | None = None
     _is_closed: bool = False
 
     def find(self, name: bytes, most: int) -> Object | None:
-        """Return an object by any name git knows for it, with its data up to ``most`` bytes; None: there is none.
+        """Return an object by any name that git accepts, with its data if at most ``most`` bytes; None if not found.
 
-        An ambiguous name is none, and so is one with a line end: it would be two questions.
+        An ambiguous name is not found, nor is one with a line end, which would be two requests.
 
         Raises:
             Unavailable, NotFound, Forbidden: as ``Git.run``.
@@ -296,27 +296,27 @@ class ObjectReader:
         if b"\n" in name:
             return None
         with self._lock:
-            # Whatever fails leaves half an answer: git is started again then. One that stays may have been ended.
-            kept, self._answers = self._answers, None
-            for answers in (kept, None):
-                asked = answers or Answers(self.git.start(["cat-file", "--batch"]))
+            # A failed request leaves half a response, so git is killed. If the kept git had ended, another is started.
+            kept, self._output = self._output, None
+            for earlier in (kept, None):
+                output = earlier or Output(self.git.start(["cat-file", "--batch"]))
                 try:
-                    found = asked.ask(name, most)
+                    found = output.request(name, most)
                     break
                 except BaseException as error:
-                    asked.close()
-                    if answers is None or not isinstance(error, FlashgrepError):
+                    output.close()
+                    if earlier is None or not isinstance(error, FlashgrepError):
                         raise
-            # Closed while we asked: whoever closed could not end a git that was in use.
+            # ``close`` was called meanwhile, and could not end a git that was in use.
             if self._is_closed:
-                asked.close()
+                output.close()
             else:
-                self._answers = asked
+                self._output = output
             return found
 
     def close(self) -> None:
-        """End git, or have it ended by whoever it answers just now."""
+        """End git; if it is in use, the request that uses it ends it."""
         self._is_closed = True
-        answers, self._answers = self._answers, None
-        if answers is not None:
-            answers.close()
+        output, self._output = self._output, None
+        if output is not None:
+            output.close()

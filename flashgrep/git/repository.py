@@ -1,9 +1,8 @@
-"""Revisions of a repository by name, the files of each, its addresses, and what git knows of the past.
+"""The revisions of a repository, their files, its remotes, and its history. Nothing is checked out or written.
 
-Nothing is checked out, nothing written. As everywhere here, only commands run that start nothing a repository names:
-``rev-list`` reads no settings of ``log`` (signatures, mailmaps), and ``blame`` gets a commit and ``--no-textconv``:
-without a commit it would run the clean filters of the work tree. Of a repository's settings it heeds
-``blame.ignoreRevsFile``, which names a file to be read.
+As everywhere in this package, no command runs a program that the repository configures. ``rev-list`` ignores the
+settings of ``log`` (signatures, mailmaps). ``blame`` gets ``--no-textconv`` and a commit, since without a commit it
+would run the clean filters of the work tree. It does obey ``blame.ignoreRevsFile``, which only names a file to read.
 """
 
 import os
@@ -23,20 +22,20 @@ from flashgrep.git.program import Git, Object, ObjectReader, missing_object
 from flashgrep.model import path_to_text
 
 INDEX: Final = ":index"
-"""The name of what is staged."""
+"""The name of the revision that stands for the staged files."""
 MOST_COMMIT: Final = 1 << 20
 NEAREST: Final = 5
 MOST_REFS: Final = 20_000
 KEPT_LISTINGS: Final = 4
 _FILE: Final = b"100"
-"""The mode of a regular file begins so; links (120000) and submodules (160000) have no text of their own."""
+"""The prefix of a regular file's mode; symbolic links (120000) and submodules (160000) have no text of their own."""
 
 _PART: Final = r"(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\])+"
 _STEPS: Final = r"(?:[~^]\d{0,7}|@\{\d{1,7}\}|\^\{(?:commit)?\})*"
 _ONE: Final = rf"(?!-)(?:{_PART}{_STEPS})"
 _REVISION: Final = re.compile(_ONE)
 _RANGE: Final = re.compile(rf"(?P<old>{_ONE}|)(?P<dots>\.\.\.?)(?P<new>{_ONE}|:index|)")
-"""What gitrevisions(7) calls names, with ``~``, ``^`` and ``@{n}``; not what searches messages or names a path."""
+"""The names of gitrevisions(7) with ``~``, ``^`` and ``@{n}``, but not those that search messages or name a path."""
 _STAGED: Final = re.compile(
     rb"(\d{6}) ([0-9a-f]{40,64}) (\d)\t([^\0]+)\0  ctime: .*\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n.*\n"
     rb"  size: (\d+)\t.*\n"
@@ -44,18 +43,18 @@ _STAGED: Final = re.compile(
 """An entry of ``git ls-files --stage --debug -z``."""
 _URL: Final = re.compile(r"(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)")
 _SCP: Final = re.compile(r"(?:[\w.-]+@)?(?P<host>[\w.-]+):(?![/:])(?P<path>\S+)")
-"""As ssh has it; what has no host is a path, which means nothing on another machine."""
+"""The scp-like form; an address without a host is a path, which means nothing on another machine."""
 _FIELDS: Final = "%H%x00%P%x00%at%x00%an%x00%s"
 _NAMES: Final = "%(refname)%00%(objectname)%00%(*objectname)%00%(creatordate:unix)"
 _KINDS: Final = {b"refs/heads/": "branch", b"refs/remotes/": "remote", b"refs/tags/": "tag"}
 _BLAMED: Final = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: (\d+))?")
 MOST_SUBJECT: Final = 300
-"""Characters of a commit's first line, and of a name of a person."""
+"""Characters of a commit's first line, and of an author's name."""
 
 
 def is_bare(folder: Path) -> bool:
-    """Return whether a folder is a repository without a work tree, by what git itself looks for."""
-    if ".git" in folder.parts:  # what lies in there belongs to a work tree
+    """Return whether a folder is a repository without a work tree, by the criteria of git itself."""
+    if ".git" in folder.parts:  # such a folder belongs to a work tree
         return False
     try:
         head, *folders = ((folder / name).stat().st_mode for name in ("HEAD", "objects", "refs"))
@@ -65,7 +64,7 @@ def is_bare(folder: Path) -> bool:
 
 
 class Revision(NamedTuple):
-    """What a name stands for: a commit with its tree and time, in seconds; of the index, no commit (empty)."""
+    """A resolved name: a commit with its tree and time, in seconds; the commit is empty for the index."""
 
     commit: bytes
     tree: bytes
@@ -73,7 +72,7 @@ class Revision(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of a revision: its content's name, its size in bytes (-1: not known)."""
+    """A file of a revision: the object id of its content, and its size in bytes (-1: unknown)."""
 
     blob: bytes
     size: int
@@ -84,7 +83,7 @@ Files = dict[bytes, File]
 
 
 class Staged(NamedTuple):
-    """A file as git's index has it: its content's name, and the file's size, time in ns and inode when git read it."""
+    """A file in git's index: the object id of its content, and the size, mtime and inode of the file git read."""
 
     blob: bytes
     size: int
@@ -93,7 +92,7 @@ class Staged(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Two revisions by name; ``merge_base``: the older one is where the newer one left it."""
+    """Two revisions by name; ``merge_base``: compare the newer one with its merge base with the older one."""
 
     old: str
     new: str
@@ -101,10 +100,10 @@ class Range(NamedTuple):
 
 
 def parse_revision(text: str) -> str | Range:
-    """Return a revision's name, or two, of which the first is the older.
+    """Return the name of a revision, or the range, in a parameter.
 
     Raises:
-        InvalidParams: invalid_revision, it cannot be one; git is not asked.
+        InvalidParams: invalid_revision, it cannot be a revision; git is not run.
 
     """
     if text == INDEX or _REVISION.fullmatch(text):
@@ -112,17 +111,17 @@ def parse_revision(text: str) -> str | Range:
     found = _RANGE.fullmatch(text)
     if found is None or (found["new"] == INDEX and found["dots"] == "..."):
         raise InvalidParams(
-            f"rev: no revision can be called so: {text!r}",
+            f"rev: not a valid revision: {text!r}",
             reason="invalid_revision",
             field="rev",
-            allowed="a branch, tag or commit, as main, v1.2 or HEAD~3; :index; or two of them, as main..HEAD",
+            allowed="a branch, tag or commit, such as main, v1.2 or HEAD~3; :index; or a range, such as main..HEAD",
         )
     return Range(found["old"] or "HEAD", found["new"] or "HEAD", merge_base=found["dots"] == "...")
 
 
 @dataclass(slots=True)
 class Repository:
-    """The repository a project's folder is in: the project's files are those below that folder."""
+    """The repository that contains a project's folder; only files below that folder belong to the project."""
 
     git: Git
     objects: ObjectReader
@@ -131,7 +130,7 @@ class Repository:
     is_shallow: bool
     is_bare: bool
     index: Path
-    """git's index."""
+    """The file of git's index."""
     _listings: "OrderedDict[bytes, Files]" = field(default_factory=OrderedDict)
 
     @classmethod
@@ -139,23 +138,23 @@ class Repository:
         """Return the repository; raises as ``Git.run``."""
         facts = ("--is-shallow-repository", "--is-bare-repository", "--show-prefix")
         shallow, bare, prefix = git.run("rev-parse", *facts).split(b"\n", 2)
-        index = git.run("rev-parse", "--git-path", "index")  # alone: a path may have line ends
+        index = git.run("rev-parse", "--git-path", "index")  # a run of its own: a path may contain line ends
         path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(index.removesuffix(b"\n"))
         return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true", bare == b"true", path)
 
     def close(self) -> None:
-        """End git."""
+        """End the git process."""
         self.objects.close()
 
     def resolve(self, name: str) -> Revision:
-        """Return the commit a name stands for now.
+        """Return the commit that a name currently refers to.
 
         Raises:
             NotFound: revision_not_found, with the nearest names of branches and tags.
-            Unavailable: object_missing, in a clone that has not all objects.
+            Unavailable: object_missing, in a partial clone.
 
         """
-        # "^{commit}" peels annotated tags, and refuses names of trees and files.
+        # "^{commit}" peels annotated tags, and rejects names of trees and files.
         found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
         if found is None or found.data is None:
             raise self.explain_unknown(name)
@@ -167,22 +166,22 @@ class Repository:
         return Revision(found.name, tree[1], int(when[1]) if when else 0)
 
     def find_merge_base(self, one: Revision, other: Revision) -> Revision:
-        """Return the best common ancestor of two commits; raises NotFound where they have none."""
+        """Return the best common ancestor of two commits; raises NotFound if there is none."""
         found = self.git.run("merge-base", "--all", one.commit, other.commit).split()
         if not found:
-            raise NotFound("rev: the two have no common ancestor", reason="revision_not_found")
+            raise NotFound("rev: the two revisions have no common ancestor", reason="revision_not_found")
         return self.resolve(found[0].decode("ascii"))
 
     def list_files(self, revision: Revision) -> Files:
         """Return the project's files in a revision; raises as ``Git.run``, and Unavailable (object_missing)."""
-        files = self._listings.pop(revision.tree, None)  # one step: another thread may drop it
+        files = self._listings.pop(revision.tree, None)  # atomic: another thread may drop the listing
         if files is None:
             tree = revision.tree
             if self.prefix:
                 entry = self.git.run("ls-tree", "-z", "--full-tree", tree, "--", self.prefix.removesuffix(b"/"))
                 _mode, *found = entry.partition(b"\t")[0].split() or [b""]
                 if found[:1] != [b"tree"]:
-                    return {}  # the project's folder was not there
+                    return {}  # the revision does not have the project's folder
                 tree = found[1]
             try:
                 printed = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
@@ -191,25 +190,25 @@ class Repository:
                     raise
                 printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
             files = parse_tree(printed)
-        # By the tree: two commits without a difference share a listing.
+        # By tree, so that commits with the same files share a listing.
         self._listings[revision.tree] = files
         if len(self._listings) > KEPT_LISTINGS:
             self._listings.popitem(last=False)
         return files
 
     def list_staged_files(self) -> dict[bytes, Staged]:
-        """Return the project's files as they are staged, by path; of one in conflict, our side."""
+        """Return the project's staged files by path; for a file in conflict, our side."""
         found = {}
         for entry in _STAGED.finditer(self.git.run("ls-files", "--stage", "--debug", "-z")):
             checkpoint()
             mode, blob, stage, path, seconds, rest, inode, size = entry.groups()
-            # Stage 0: merged; 2: ours, of a conflict (gitrevisions(7), ":<n>:<path>").
+            # Stage 0: merged; 2: our side of a conflict (gitrevisions(7), ":<n>:<path>").
             if mode.startswith(_FILE) and stage in b"02":
                 found[path] = Staged(blob, int(size), int(seconds) * 1_000_000_000 + int(rest), int(inode))
         return dict(sorted(found.items()))
 
     def index_time(self) -> int:
-        """Return when git's index was written, in nanoseconds; 0: there is none."""
+        """Return the time when git's index was written, in nanoseconds; 0 if there is none."""
         try:
             return self.index.stat().st_mtime_ns
         except OSError:
@@ -219,7 +218,7 @@ class Repository:
         """Return the content of a file.
 
         Raises:
-            Unavailable: object_missing, the clone does not have it; it is not fetched.
+            Unavailable: object_missing, the clone does not have it, and it is not fetched.
 
         """
         try:
@@ -232,7 +231,7 @@ class Repository:
         return found
 
     def explain_unknown(self, name: str) -> NotFound:
-        """Return the error for a name that stands for nothing, with the nearest names of branches and tags."""
+        """Return the error for an unknown name, with the nearest names of branches and tags."""
         base = re.match(_PART, name)
         known = self.git.run("for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)")
         names = known.decode("utf-8", "replace").splitlines()
@@ -241,15 +240,15 @@ class Repository:
         if not names:
             message += "; the repository has no commit yet"
         elif self.is_shallow:
-            message += "; the clone is shallow, and older commits are not in it"
-            more = {"suggestion": "git fetch --unshallow, if an older commit is meant; flashgrep fetches nothing"}
+            message += "; the clone is shallow and lacks older commits"
+            more = {"suggestion": "git fetch --unshallow, if you mean an older commit; flashgrep never fetches"}
         found = [one for one, _, _ in near]
         message += f"; near: {', '.join(found)}" if found else ""
         return NotFound(message, reason="revision_not_found", rev=name, near=found, **more)
 
 
 def parse_tree(printed: bytes) -> Files:
-    """Return the regular files that ``git ls-tree -z`` has printed, with or without sizes."""
+    """Return the regular files in the output of ``git ls-tree -z``, with or without sizes."""
     found: Files = {}
     for line in printed.split(b"\0"):
         checkpoint()
@@ -257,11 +256,11 @@ def parse_tree(printed: bytes) -> Files:
             about, _, path = line.partition(b"\t")
             _mode, _kind, blob, *size = about.split()
             found[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
-    return dict(sorted(found.items()))  # a tree made to harm may be in any order
+    return dict(sorted(found.items()))  # a malicious tree may be in any order
 
 
 def name_address(address: str) -> str:
-    """Return host and path of an address, alike however it is written, without a user's name; empty: it has no host."""
+    """Return the host and path of a repository's address, without a user name; empty if it has no host."""
     found = _URL.fullmatch(address) or _SCP.fullmatch(address)
     if found is None:
         return ""
@@ -269,17 +268,17 @@ def name_address(address: str) -> str:
 
 
 def list_addresses(git: Git) -> list[str]:
-    """Return the names of the addresses that a clone fetches from; none where it is not a repository."""
+    """Return the normalized addresses of a clone's remotes; none if it is not a repository."""
     try:
         printed = git.run("config", "-z", "--get-regexp", r"^remote\..*\.url$")
-    except FlashgrepError:  # git fails where nothing is found, too
+    except FlashgrepError:  # git also fails if nothing is found
         return []
     urls = [line.decode("utf-8", "replace").partition("\n")[2] for line in printed.split(b"\0")]
     return [name for name in map(name_address, urls) if name]
 
 
 class Commit(NamedTuple):
-    """A commit: its name, its parents, when it was written, by whom, and its first line."""
+    """A commit: its object id, its parents, the author's time and name, and the first line of its message."""
 
     name: str
     parents: tuple[str, ...]
@@ -289,7 +288,7 @@ class Commit(NamedTuple):
 
 
 class NamedRevision(NamedTuple):
-    """A branch or tag: its short name, what it is, the commit it stands for, its time."""
+    """A branch or tag: its short name, its kind, its commit and time."""
 
     name: str
     kind: str
@@ -298,7 +297,7 @@ class NamedRevision(NamedTuple):
 
 
 class Blamed(NamedTuple):
-    """Lines in a row that are from one commit: the first, how many, and the first one's number in that commit."""
+    """Consecutive lines from the same commit: the first one, how many, and the first one's number in that commit."""
 
     start: int
     lines: int
@@ -307,7 +306,7 @@ class Blamed(NamedTuple):
 
 
 def list_names(repository: Repository, most: int) -> list[NamedRevision]:
-    """Return branches and tags, the newest first; raises as ``Git.run``."""
+    """Return branches and tags, newest first; raises as ``Git.run``."""
     printed = repository.git.run(
         "for-each-ref", "--sort=-creatordate", f"--count={most}", f"--format={_NAMES}", *map(bytes.decode, _KINDS)
     )
@@ -321,7 +320,7 @@ def list_names(repository: Repository, most: int) -> list[NamedRevision]:
 
 
 def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most: int) -> list[Commit]:
-    """Return the commits before a revision, itself included, that changed a path (empty: the project), newest first.
+    """Return the commits up to and including a revision that changed a path (empty: the project), newest first.
 
     Raises:
         NotFound: revision_not_found.
@@ -330,17 +329,17 @@ def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most:
     """
     start = repository.resolve(rev).commit
     limits = (f"--max-count={most}", f"--skip={skip}")
-    # A project below the repository's top asks about its own folder alone.
+    # If the project is not the repository's top folder, only its own folder counts.
     under = [path] if path else [b"."] if repository.prefix else []
     printed = repository.git.run("rev-list", *limits, f"--format={_FIELDS}", start, "--", *under)
     return list(_parse_commits(printed))
 
 
 def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int]) -> tuple[list[Blamed], list[Commit]]:
-    """Return which commits lines of a file at a revision are from, by place, and these commits.
+    """Return the commit of each line of a file at a revision, in groups of lines, and these commits.
 
     Raises:
-        NotFound: revision_not_found, or file_not_found: the revision has no such file, or not this many lines.
+        NotFound: revision_not_found, or file_not_found if the revision has no such file or not this many lines.
         Unavailable, Forbidden, Abandoned, Expired: as ``Git.run``.
 
     """
@@ -351,15 +350,15 @@ def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int])
             "blame", "--no-textconv", "--no-progress", "--porcelain", wanted, start, "--", path
         )
     except Unavailable as error:
-        # git has one status for all failures; LC_ALL=C keeps its words the same everywhere.
+        # git has one exit status for all failures; LC_ALL=C makes its messages the same everywhere.
         if "no such path" in error.message or "has only" in error.message:
-            message = f"no such file, or no such line, in the revision: {path_to_text(path)}"
+            message = f"no such file or line in the revision: {path_to_text(path)}"
             raise NotFound(message, reason="file_not_found", target_path=path_to_text(path)) from None
         raise
     found: list[Blamed] = []
     for line in printed.split(b"\n"):
         head = _BLAMED.fullmatch(line)
-        # In porcelain a line with a fourth field begins a group of lines from one commit.
+        # In the porcelain format, a header with a fourth field begins a group of lines from one commit.
         if head is None or head[4] is None:
             continue
         checkpoint()

@@ -1,4 +1,4 @@
-"""Occurrences of symbols that a compiler told, imported by the user from a file in the SCIP format.
+"""Compiler-accurate occurrences of symbols, imported by the user from a file in the SCIP format.
 
-https://github.com/sourcegraph/scip; a file counts only as long as its text is the one that was imported.
+https://github.com/sourcegraph/scip; the data of a source file is used only as long as its text is the imported one.
 """

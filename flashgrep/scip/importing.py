@@ -1,7 +1,7 @@
-"""From a SCIP file and a project's files to what is stored: which documents speak of files as they are now, and where.
+"""Importing a SCIP file: keeping the documents that match the project's current files, with byte offsets.
 
-Whoever edits a file after it was indexed shifts what follows. Then an occurrence cuts through a word, or what is
-defined there is called otherwise, and nothing of the document is believed.
+An edit made after indexing shifts everything that follows. Then some occurrence begins or ends within a word, or a
+definition does not have its symbol's name, and the whole document is rejected.
 """
 
 import hashlib
@@ -25,29 +25,29 @@ from flashgrep.scip.decode import Malformed, Metadata, ScipDocument, read_index,
 
 MOST_FILE: Final = 4 << 30
 MOST_TEXT: Final = 64 << 20
-"""Bytes of an index, and of a file that it speaks of."""
+"""Bytes of an index, and of a source file."""
 _GUESSES: Final[tuple[PositionEncoding, ...]] = ("utf-16", "utf-32", "utf-8")
 _PLAIN: Final = re.compile(r"[^\W\d]\w*\Z")
 _NAMING: Final = ("#", ".", ")", "]")
-"""What follows the name of a type, a term or a method, a parameter: it is the word that stands for them.
+"""The descriptor suffixes of types, terms, methods and parameters: in the text, their name is a single word.
 
-Not of modules, which have several, and of anonymous types' members, whose names are counted up.
+Not so for modules, whose names have several words, and members of anonymous types, whose names are generated.
 """
 _WORD: Final = np.zeros(256, np.bool_)
 _WORD[[*b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", *range(128, 256)]] = True
 
 
 def import_index(
-    file: Path, root: bytes, folder: Path, below: str | None, tell: Callable[[int], None] = lambda _count: None
+    file: Path, root: bytes, folder: Path, below: str | None, report: Callable[[int], None] = lambda _count: None
 ) -> Source:
-    """Take in what a SCIP file says of a project, and return what was taken.
+    """Import a SCIP file into a project, and return a summary.
 
-    ``folder``: the project's part of the state folder. ``below``: the folder of the project that the index was made of;
-    None: as the index says, if that lies in the project, else the root. ``tell`` is told of each document's number.
+    ``folder``: the project's state folder. ``below``: the indexed folder of the project; None: as recorded in the index
+    if that is in the project, otherwise the root. ``report`` is called with the number of each document.
 
     Raises:
-        InvalidParams: it is no SCIP index, or cut short; nothing of it is taken.
-        OSError: it cannot be read, or what is taken cannot be written.
+        InvalidParams: not a SCIP index, or truncated; nothing is imported.
+        OSError: it cannot be read, or the data cannot be written.
 
     """
     for each in (folder.parent.parent, folder.parent, folder):
@@ -57,7 +57,7 @@ def import_index(
     with file.open("rb") as opened, change(folder, name) as writer:
         made = os.fstat(opened.fileno())
         if made.st_size > MOST_FILE:
-            raise InvalidParams(f"{file}: over {MOST_FILE:,} bytes", field="file")
+            raise InvalidParams(f"{file}: larger than {MOST_FILE:,} bytes", field="file")
         writer.forget()
         files = RootFiles(RootFolder(root))
         try:
@@ -66,7 +66,7 @@ def import_index(
                     tool = one.tool
                     prefix = _prefix(unquote(urlsplit(one.project_root).path), root) if below is None else prefix
                     continue
-                tell(count)
+                report(count)
                 path = prefix + one.path
                 data, is_current = read_current(files, path, made.st_mtime_ns) if one.is_inside else (None, False)
                 rows = place_occurrences(one, data) if data is not None and is_current else None
@@ -83,7 +83,7 @@ def import_index(
 
 
 def forget_index(file: str, folder: Path) -> bool:
-    """Drop what an imported file said; return whether there was such a file."""
+    """Drop the data imported from a file; return whether there was any."""
     if all(one.file != file for one in list_sources(folder)):
         return False
     with change(folder, file) as writer:
@@ -91,14 +91,14 @@ def forget_index(file: str, folder: Path) -> bool:
     return True
 
 
-def _prefix(made_of: str, root: bytes) -> bytes:
-    """Return what is before an index's paths: the folder that it was made of, seen from the root."""
-    found = os.path.relpath(os.path.realpath(os.fsencode(made_of)), os.path.realpath(root)) if made_of else b"."
+def _prefix(indexed: str, root: bytes) -> bytes:
+    """Return the prefix of an index's paths: the path of the indexed folder below the root."""
+    found = os.path.relpath(os.path.realpath(os.fsencode(indexed)), os.path.realpath(root)) if indexed else b"."
     return b"" if found == b"." or found.split(b"/")[0] == b".." else found + b"/"
 
 
 def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | None, bool]:
-    """Return a file's text, None where it has none, and whether it has not changed since an index was made."""
+    """Return a file's text, None if it has none, and whether the file is unchanged since the index was made."""
     try:
         stat, document = read_file(files, path, MOST_TEXT)
     except OSError:
@@ -107,7 +107,7 @@ def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | N
 
 
 def place_occurrences(document: ScipDocument, data: bytes) -> Rows | None:
-    """Return a document's occurrences in a text, by place, or None: it was made of another text."""
+    """Return the table of a document's occurrences in a text; None if it was made from another text."""
     if document.text is not None and document.text.removeprefix(b"\xef\xbb\xbf") != data:
         return None
     for encoding in (document.encoding,) if document.encoding else _GUESSES:
@@ -118,7 +118,7 @@ def place_occurrences(document: ScipDocument, data: bytes) -> Rows | None:
 
 
 def measure_spans(document: ScipDocument, data: bytes, encoding: PositionEncoding) -> Rows | None:
-    """Return the bytes at which occurrences begin and end; None where the text has no such line or column."""
+    """Return the byte offsets of occurrences; None if the text does not have such a line or column."""
     places = np.array(document.places, np.int64).reshape(-1, 4)
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     starts = np.concatenate(([0], ends + 1))
@@ -142,7 +142,7 @@ def measure_spans(document: ScipDocument, data: bytes, encoding: PositionEncodin
 
 
 def fit_text(spans: Rows, document: ScipDocument, data: bytes) -> bool:
-    """Return whether no occurrence cuts through a word, and what is defined has its name there."""
+    """Return whether no occurrence begins or ends within a word, and each definition has its symbol's name."""
     if (spans[:, 0] > spans[:, 1]).any():
         return False
     is_word = np.concatenate(([False], _WORD[np.frombuffer(data, np.uint8)], [False]))
@@ -156,25 +156,25 @@ def fit_text(spans: Rows, document: ScipDocument, data: bytes) -> bool:
 
 
 def _read_plain_name(symbol: str) -> bytes:
-    """Return the word that stands for a symbol wherever it has no alias, if there is one."""
+    """Return the word that a symbol has in the text, unless it has an alias there; empty if it is not a single word."""
     name = read_name(symbol) if symbol.endswith(_NAMING) else ""
     return name.encode("utf-8", "surrogateescape") if _PLAIN.match(name) else b""
 
 
 def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows:
-    """Return the table of a document's occurrences, each narrowed to the name in it: ``A as B``, ``"a"``.
+    """Return the table of a document's occurrences, each reduced to the name in it: ``A as B``, ``"a"``.
 
-    Those of another name are left out: aliases, which flashgrep resolves itself, and mistakes (scip-python 0.6.6 takes
-    what is called on a module with star imports for the first name that they bring).
+    Those without the name are left out: aliases, which flashgrep resolves itself, and mistakes (scip-python 0.6.6
+    confuses what is called on a module with the first name of the module's star imports).
     """
     rows: list[tuple[int, int, int, int]] = []
     lines, own = Lines(data), dict[str, int]()
     for (first, last), symbol, roles in zip(spans.tolist(), document.symbols, document.roles, strict=True):
         start, end = first, last
-        if start == end and not (roles & DEFINES and lines.line(start) == 1):  # a file begins at its first line
+        if start == end and not (roles & DEFINES and lines.line(start) == 1):  # the definition of a module is empty
             continue
-        is_own = symbol.startswith("local ")
-        number = -1 - own.setdefault(symbol, len(own)) if is_own else number_symbol(symbol)
+        is_local = symbol.startswith("local ")
+        number = -1 - own.setdefault(symbol, len(own)) if is_local else number_symbol(symbol)
         name = _read_plain_name(symbol)
         if start < end and name and data[start:end] != name:
             found = re.search(rb"(?<!\w)%b(?!\w)" % re.escape(name), data[start:end])
@@ -186,6 +186,6 @@ def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows
 
 
 def number_symbol(symbol: str) -> int:
-    """Return a symbol's number, which is told by its name alone; those that only one document has are negative."""
+    """Return the number of a global symbol, a hash of its name; local symbols have negative numbers instead."""
     digest: Any = hashlib.blake2b(symbol.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

@@ -1,1 +1,1 @@
-"""Language servers that the user has installed and allowed: asked what a name means, and not believed unchecked."""
+"""Language servers that the user has installed and enabled: queried for definitions; their answers are verified."""

@@ -1,7 +1,8 @@
-"""Which language servers are known, how each is started, and what it is told not to do.
+"""The known language servers, how each one is started, and which of its features are turned off.
 
-A server reads a project with the user's rights, and some run what the project says (build scripts, macros, toolchains
-to be downloaded). What can be turned off is, here; none is started unless the user's settings name its language.
+A server has the user's rights, and some run programs that a project names (build scripts, macros, toolchains to be
+downloaded). All of that which can be turned off is turned off here. No server is started unless the user's settings
+name its language.
 """
 
 import os
@@ -16,12 +17,12 @@ _PASSED_ON: Final = (
     "PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV",
 )  # fmt: skip
-"""What servers find their tools by; keys and tokens of the user's are not handed on."""
+"""The variables that servers need to find their tools; the user's keys and tokens are not passed on."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A language server, the languages that it is asked about, and what it is started with."""
+    """A language server, its languages, and how it is started."""
 
     command: tuple[str, ...]
     languages: frozenset[str]
@@ -38,7 +39,7 @@ class KnownServer:
 _PYTHON: Final = frozenset({"python"})
 _SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 _CLANGD: Final = (
-    # An index in the background is written into the project; a project's `.clangd` may add flags to the compiler.
+    # A background index would be written into the project, and a project's `.clangd` may add compiler flags.
     "clangd", "--background-index=false", "--enable-config=false", "--clang-tidy=false", "--pch-storage=memory", "-j=2",
 )  # fmt: skip
 SERVERS: Final = (
@@ -54,14 +55,14 @@ SERVERS: Final = (
         ("gopls",),
         frozenset({"go"}),
         {"vulncheck": "Off"},
-        # Nothing is downloaded: neither modules nor the toolchain that go.mod asks for.
+        # Nothing is downloaded, neither modules nor the toolchain that go.mod requires.
         {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOSUMDB": "off", "GOVCS": "*:off"},
     ),
     KnownServer(_CLANGD, frozenset({"c", "cpp"})),
     KnownServer(
         ("rust-analyzer",),
         frozenset({"rust"}),
-        # Build scripts and macros are the project's own programs.
+        # Build scripts and procedural macros are programs of the project.
         {"cargo": {"buildScripts": {"enable": False}}, "procMacro": {"enable": False}, "checkOnSave": False},
         {"CARGO_NET_OFFLINE": "true"},
     ),
@@ -71,18 +72,18 @@ SERVERS: Final = (
         {"disableAutomaticTypingAcquisition": True, "tsserver": {"useSyntaxServer": "never"}},
     ),
 )
-"""Of two for a language the first that is installed is asked."""
+"""If a language has several servers, the first one that is installed is used."""
 
 
 def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple[KnownServer, str] | None:
-    """Return the installed server of a language with its program; None: there is none outside of the project.
+    """Return the installed server of a language with its program; None if there is none outside of the project.
 
-    A program in the project is not run: PATH may have the project's own `bin`, and whoever wrote that is not the user.
+    A program in the project is never run: PATH may include the project's `bin`, which the user need not have written.
     """
     inside = Path(os.fsdecode(root)).resolve()
     for one in SERVERS:
         program = find_program(one.name, environ) if language in one.languages else None
-        # Neither by its name nor where a link leads.
+        # Neither its path nor the target of a symbolic link may be in the project.
         if program is not None and not any(
             Path(at).is_relative_to(inside) for at in (program, os.path.realpath(program))
         ):
@@ -91,5 +92,5 @@ def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple
 
 
 def choose_environ(server: KnownServer, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what a server is started with."""
+    """Return the environment of a server."""
     return {name: environ[name] for name in _PASSED_ON if name in environ} | dict(server.environ)

@@ -1,4 +1,4 @@
-"""The language servers that run for a daemon: started by a question, few at once, ended when they are idle."""
+"""The language servers of a daemon: started on demand, a few at a time, ended when idle."""
 
 import threading
 import time
@@ -12,18 +12,18 @@ from flashgrep.servers.known import KnownServer, find_server
 from flashgrep.servers.language_server import LOOK_SECONDS, MOST_MEMORY, LanguageServer, ServerBroken, ServerSilent
 
 MOST_SERVERS: Final = 4
-"""Running at once; the one asked longest ago gives way."""
+"""How many run at once; to start another, the least recently used one is ended."""
 WAIT_SECONDS: Final = 3.0
-"""How long a question waits for a server, whatever it does, before it is answered without."""
+"""How long a query waits for a server before it is answered without it."""
 AGAIN_SECONDS: Final = 300.0
-"""A server that was let go is left alone for this long."""
+"""How long a server that failed is not started again."""
 IDLE_SECONDS: Final = 600.0
-"""A server that nobody has asked for this long is ended."""
+"""A server is ended after this long without a request."""
 ResultT = TypeVar("ResultT")
 
 
 class NotAsked(Exception):
-    """No server has answered; it says why, and nothing if there is none for the language."""
+    """No server has answered; the message says why, and is empty if the language has no server."""
 
 
 @dataclass(slots=True)
@@ -35,44 +35,44 @@ class _Slot:
     used: float = 0.0
     problem: str = ""
     again: float = 0.0
-    """When it may be started again after a problem, on the clock of time.monotonic()."""
+    """When it may be started again after a problem, by time.monotonic()."""
 
     def end(self) -> None:
-        """End the server, if one runs; whoever calls holds the lock."""
+        """End the server if it runs; the caller must hold the lock."""
         server, self.server = self.server, None
         if server is not None:
             server.close()
 
 
 class ServerPool:
-    """Servers by project and program; safe to use from several threads."""
+    """Servers by project and program; thread-safe."""
 
     def __init__(self, languages: Collection[str], environ: Mapping[str, str]) -> None:
-        """``languages``: those that the user's settings allow."""
+        """``languages``: those enabled in the user's settings."""
         self._languages = frozenset(languages)
         self._environ = environ
         self._slots: dict[tuple[bytes, str], _Slot] = {}
         self._lock = threading.Lock()
         self._starting = threading.Lock()
-        """One starts at a time: of several each would count those that run without the others."""
+        """Serialises starts: concurrent ones would not count each other."""
         self._is_closed = False
 
     def find(self, language: str, root: bytes) -> tuple[KnownServer, str] | None:
-        """Return the server that is asked about a language, with its program; None: no server is."""
+        """Return the server for a language, with its program; None if there is none."""
         return find_server(language, self._environ, root) if language in self._languages else None
 
     def ask(
         self, root: RootFolder, found: tuple[KnownServer, str], question: Callable[[LanguageServer, float], ResultT]
     ) -> ResultT:
-        """Return what a question finds; it is told until when it may wait.
+        """Return the result of ``question``, which is called with the server and the time until which it may wait.
 
         Raises:
-            NotAsked: the server is busy, silent, gone or has been let go.
+            NotAsked: the server is busy, does not respond, or has failed.
             Abandoned, Expired: the lookup is over.
 
         """
         known, program = found
-        # Held for the dictionary alone: starting a server, or asking it, takes seconds.
+        # Held only for the dictionary: starting a server, or querying it, takes seconds.
         with self._lock:
             slot = self._slots.setdefault((root.path, known.name), _Slot())
         ends, problem = time.monotonic() + WAIT_SECONDS, ""
@@ -85,11 +85,11 @@ class ServerPool:
                 slot.used = time.monotonic()
                 result = question(slot.server or self.start(slot, known, program, root), ends)
             except ServerSilent:
-                problem = f"{known.name} has not answered within {WAIT_SECONDS:.0f} s"
+                problem = f"{known.name} did not respond within {WAIT_SECONDS:.0f} s"
             except (ServerBroken, OSError) as error:
                 slot.end()
-                problem = f"{known.name} was let go: {error}"
-                # Left alone for a while: what ended it once would most likely end it again.
+                problem = f"{known.name} was stopped: {error}"
+                # Not started again for a while, since it would most likely fail again.
                 slot.problem, slot.again = problem, time.monotonic() + AGAIN_SECONDS
             finally:
                 slot.used = time.monotonic()
@@ -99,19 +99,19 @@ class ServerPool:
         return result
 
     def start(self, slot: _Slot, known: KnownServer, program: str, root: RootFolder) -> LanguageServer:
-        """Start a server, once one of too many has given way."""
+        """Start a server; if too many run, end the least recently used one first."""
         if time.monotonic() < slot.again:
             raise NotAsked(slot.problem)
         with self._starting:
             with self._lock:
                 if self._is_closed:
-                    raise NotAsked("the daemon ends")
+                    raise NotAsked("the daemon is shutting down")
                 others = sorted(
                     (one for one in self._slots.values() if one.server is not None), key=lambda one: one.used
                 )
             excess = len(others) + 1 - MOST_SERVERS
             for other in others:
-                # One that is being asked just now does not give way.
+                # A server in use is not ended.
                 if excess > 0 and other.lock.acquire(blocking=False):
                     other.end()
                     other.lock.release()
@@ -121,13 +121,13 @@ class ServerPool:
             slot.server = server = LanguageServer(known, program, root, self._environ)
         with self._lock:
             is_closed = self._is_closed
-        if is_closed:  # in between
+        if is_closed:  # meanwhile
             slot.end()
-            raise NotAsked("the daemon ends")
+            raise NotAsked("the daemon is shutting down")
         return server
 
     def rest(self) -> None:
-        """End the servers that nobody has asked for long, and those that have grown too large."""
+        """End the servers that are idle, and those that have grown too large."""
         for slot in self._take_free(None):
             idle = time.monotonic() - slot.used > IDLE_SECONDS
             if slot.server is not None and (idle or slot.server.memory > MOST_MEMORY):
@@ -139,18 +139,18 @@ class ServerPool:
             slot.end()
 
     def close(self) -> None:
-        """End all servers, those too that are being asked: whoever asks them finds that they ended."""
+        """End all servers, including those in use; their users get ServerBroken."""
         with self._lock:
             self._is_closed = True
         for slot in self._take_free(None):
             slot.end()
         for slot in self._slots.values():
             if (server := slot.server) is not None:
-                # Without the slot's lock, which whoever asks it holds; he then finds that it ended, and closes it.
+                # Without the slot's lock, which its user holds; the user notices that the server ended, and closes it.
                 server.kill()
 
     def _take_free(self, root: bytes | None) -> Iterator[_Slot]:
-        """Yield the slots with a server that nobody asks just now, of one project or of all, each locked."""
+        """Yield the slots whose server runs but is not in use, of one project or of all, each one locked."""
         with self._lock:
             slots = [slot for key, slot in self._slots.items() if root in {None, key[0]}]
         for slot in slots:

@@ -1,1 +1,1 @@
-"""Specifications in OpenSpec's Markdown: reading, finding and validating them; knows no wire."""
+"""Specifications in OpenSpec's Markdown: parsing, searching and validating them; independent of any wire."""

@@ -1,9 +1,9 @@
-"""A file's text to what it specifies, after OpenSpec's conventions: never a failure, problems are listed alongside it.
+"""Parsing a specification by OpenSpec's conventions. It never fails; problems are part of the result.
 
-Headings are known by their first word at any level, so that a file with one # too few can still be read; a heading of
-the wrong level, without a name or in the wrong place is a problem of the file. Of Markdown, headings and the lines
-between them are needed. What is in a code fence is text, whatever it looks like; front matter and comments are left
-out. A fence or comment that is never closed continues to the end of the file, as CommonMark does.
+A heading is recognised by its first word, at any level, so that a file with one # too few can still be read; a wrong
+level, a missing name or a wrong place is reported as a problem. Of Markdown, only headings and the lines between them
+matter. The content of a code fence is always text; front matter and comments are left out. A fence or comment that is
+never closed extends to the end of the file, as in CommonMark.
 """
 
 import re
@@ -51,18 +51,18 @@ class Line(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Whether it shows nothing: empty, or a rule between parts."""
+        """Whether the line is empty, or a thematic break."""
         return not self.text.strip() or (not self.code and _BREAK.match(self.text) is not None)
 
     @property
     def is_item(self) -> bool:
-        """Whether it begins an item of a list."""
+        """Whether it begins a list item."""
         return not self.code and _ITEM.match(self.text) is not None
 
 
 @dataclass(slots=True)
 class Block:
-    """A heading and the lines below it, up to the next one; level 0: the lines before the first."""
+    """A heading and the lines up to the next one; level 0: the lines before the first heading."""
 
     level: int
     heading: str
@@ -71,7 +71,7 @@ class Block:
 
 
 def parse(text: str) -> Spec:
-    """Return what a file specifies, and what is wrong with it, in the order of its lines."""
+    """Return the specification in a file, and its problems, in the order of lines."""
     problems: list[Problem] = []
     parser = _Parser(problems)
     for block in split_blocks(text.removeprefix("\ufeff"), problems):
@@ -98,7 +98,7 @@ def parse(text: str) -> Spec:
 
 
 def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
-    """Return a document's headings with their lines; adds to the problems what is wrong with its Markdown."""
+    """Return a document's headings with their lines; adds faults of its Markdown to ``problems``."""
     blocks = [Block(0, "", 1)]
     for line in _read_lines(text, problems):
         heading = None if line.code else _HEADING.match(line.text) or _TIGHT.match(line.text)
@@ -107,7 +107,7 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
             continue
         if heading.re is _TIGHT:
             problems.append(Problem(line.number, "no space after the # of a heading", "warning"))
-        # The # that may close it go, if a space is before them; by hand, a pattern would look back at every space.
+        # Drop a closing sequence of # if a space is before it. Not by a pattern, which would backtrack at every space.
         title = heading["text"].strip(" \t")
         bare = title.rstrip("#")
         title = bare.rstrip(" \t") if bare.endswith((" ", "\t")) or not bare else title
@@ -116,10 +116,10 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
 
 
 def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
-    """Yield a document's lines except for front matter and comments, knowing which of them are code."""
+    """Yield a document's lines without front matter and comments, marking those that are code."""
     lines = [Line(number, line) for number, line in enumerate(_END.split(text), 1)]
     first = 0
-    # Front matter, only if it is closed: otherwise the rule is Markdown's.
+    # Front matter must be closed; otherwise its first line is a thematic break.
     if lines[0].text.rstrip() == "---":
         first = next((line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}), 0)
     rest = iter(lines[first:])
@@ -127,7 +127,7 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     for line in rest:
         if fence:
             mark = line.text.strip(" \t>")
-            # CommonMark: the closing fence is at least as long, of the same character, with nothing behind it.
+            # CommonMark: the closing fence is at least as long, of the same character, with nothing after it.
             if len(mark) >= len(fence) and set(mark) == {fence[0]}:
                 fence = ""
             yield line._replace(code=True)
@@ -145,7 +145,7 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
 
 
 def join_prose(lines: Iterable[Line]) -> str:
-    """Return lines as they are, without blank ones around, rules, and more than one blank line in between."""
+    """Return lines as a text, without rules, blank lines at its ends, and repeated blank lines."""
     parts: list[str] = []
     for line in lines:
         text = "" if line.is_blank else line.text.expandtabs(TAB).rstrip()
@@ -155,7 +155,7 @@ def join_prose(lines: Iterable[Line]) -> str:
 
 
 def join_clause(first: str, more: list[Line]) -> str:
-    """Return a clause: wrapped lines joined to the line they continue from, lists and code on lines of their own."""
+    """Return a clause: wrapped lines are joined to the line they continue; lists and code keep their own lines."""
     expanded = [line.text.expandtabs(TAB) for line in more]
     margin = min((len(text) - len(text.lstrip()) for text in expanded if text.strip()), default=0)
     paragraphs, goes_on = [[first.strip()]], True
@@ -173,7 +173,7 @@ def join_clause(first: str, more: list[Line]) -> str:
 
 @dataclass(slots=True)
 class _Draft:
-    """A requirement whose lines are still being gathered; its scenarios are blocks named by their headings."""
+    """A requirement that is still being collected; its scenarios are blocks."""
 
     name: str
     line: int
@@ -184,7 +184,7 @@ class _Draft:
 
 
 class _Parser:
-    """Takes one heading after the other; knows the section and the requirement they are in."""
+    """Consumes blocks in order, keeping track of the current section and requirement."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.drafts: list[_Draft] = []
@@ -194,7 +194,7 @@ class _Parser:
         self._problems = problems
         self._operation: Operation | None = None
         self._in_requirements = False
-        """Whether a section of requirements is open."""
+        """Whether the current section is one of requirements."""
         self._open: _Draft | None = None
 
     def take(self, block: Block) -> None:
@@ -202,19 +202,19 @@ class _Parser:
             name = found["name"].strip()
             self._check_level("requirement", REQUIREMENT_LEVEL, block)
             if not self._in_requirements:
-                self._report(block.line, f"requirement {name!r} stands outside a section of requirements")
-            # Taken all the same: one misplaced heading must not hide a requirement.
+                self._report(block.line, f"requirement {name!r} is outside a section of requirements")
+            # Added all the same: a misplaced heading must not hide a requirement.
             self._open = _Draft(name, block.line, self._operation, block.body)
             self.drafts.append(self._open)
         elif found := _SCENARIO.fullmatch(block.heading):
             name = found["name"].strip()
             self._check_level("scenario", SCENARIO_LEVEL, block)
             if self._open is None:
-                self._report(block.line, f"scenario {name!r} stands outside a requirement")
+                self._report(block.line, f"scenario {name!r} is outside a requirement")
             else:
                 self._open.scenarios.append(Block(block.level, name, block.line, block.body))
         elif block.level > REQUIREMENT_LEVEL and self._open is not None:
-            # A heading that is not ours is, with its lines, part of what it is in.
+            # Any other heading belongs, with its lines, to the scenario or requirement that contains it.
             inner = self._open.scenarios and block.level > SCENARIO_LEVEL
             heading = Line(block.line, f"{'#' * block.level} {block.heading}")
             body = self._open.scenarios[-1].body if inner else self._open.body
@@ -238,13 +238,13 @@ class _Parser:
                 items = ((line.number, _REMOVED.match(line.text)) for line in block.body if not line.code)
                 self.drafts += [_Draft(_clean_name(item["name"]), at, "REMOVED") for at, item in items if item]
         elif block.heading.lower() == "purpose":
-            # The first one counts, as with the title.
+            # The first one counts, as for the title.
             self.purpose = self.purpose or block
         elif block.level == 1 and self.title is None:
             self.title = block.heading
 
     def _take_renamings(self, lines: list[Line]) -> None:
-        """Pair each FROM with the TO after it."""
+        """Pair each FROM with the following TO."""
         before: tuple[str, int] | None = None
 
         def report_leftovers() -> None:
@@ -268,7 +268,7 @@ class _Parser:
 
     def _check_level(self, kind: str, level: int, block: Block) -> None:
         if block.level != level:
-            self._report(block.line, f"heading of a {kind} has {block.level} #, needs {level}")
+            self._report(block.line, f"{kind} heading has {block.level} #, must have {level}")
 
     def _report(self, line: int, message: str) -> None:
         self._problems.append(Problem(line, message))
@@ -279,7 +279,7 @@ def _clean_name(name: str) -> str:
 
 
 def _parse_scenario(block: Block) -> Scenario:
-    """Sort a scenario's lines into steps, each with what follows it, and the rest."""
+    """Divide a scenario's lines into steps, each with its continuation, and the rest."""
     steps: list[tuple[Keyword, str, int, list[Line]]] = []
     rest: list[Line] = []
     current, after_blank = rest, False
@@ -290,7 +290,7 @@ def _parse_scenario(block: Block) -> Scenario:
             current = []
             steps.append((cast("Keyword", word), found["text"], line.number, current))
         else:
-            # A line after a blank one belongs to no item before it if it is not indented, and no item itself.
+            # An unindented line after a blank one ends the list, unless it is an item itself.
             if after_blank and not (line.is_blank or line.is_item or line.text.startswith((" ", "\t"))):
                 current = rest
             current.append(line)

@@ -1,8 +1,8 @@
-"""Specifications by meaning: purposes, requirements and scenarios near to a question, by vectors and by words.
+"""Searching specifications by meaning: purposes, requirements and scenarios near to a query, by vectors and words.
 
-Vectors find the same in other words, words find names; a passage's score is both mixed, each from 0 to 1. A question's
-words count by their rarity (BM25's idf), as a share of all there are in it: unlike BM25's own sum, that has a meaning
-by itself, so it can be compared with a threshold.
+Vectors find paraphrases, words find names. The score of a passage is a weighted mean of both, each from 0 to 1. The
+words of a query are weighted by rarity (BM25's idf), and the word score is the share of the total weight that the
+passage has. Unlike BM25's sum it is absolute, so it can be compared with a threshold.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from flashgrep.specs.spec import Requirement, Scenario
 from flashgrep.specs.spec_repository import ProjectSpec
 
 MEANING: Final = 0.6
-"""Share of the vectors in a score; the words have the rest."""
+"""Weight of the vectors in a score; the words have the rest."""
 SATURATION: Final = 1.2
 LENGTH: Final = 0.5
-"""BM25's k1 and b; long passages are scenarios spelled out, which deserve less of a penalty than 0.75."""
+"""BM25's k1 and b. Long passages are detailed scenarios, which deserve a smaller penalty than with b = 0.75."""
 SHORTEST_STEM: Final = 3
 SNIPPET: Final = 240
-"""Characters of a passage that are shown."""
+"""Most characters of a snippet."""
 
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("s", "ing", "ed", "e")
@@ -39,7 +39,7 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a specification that can be found by itself."""
+    """A part of a specification that can be found on its own."""
 
     kind: Kind
     spec: ProjectSpec
@@ -49,14 +49,14 @@ class Passage:
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """Its first line."""
         part = self.scenario or self.requirement
         return self.spec.spec.purpose_line if part is None else part.line
 
 
 @dataclass(frozen=True, slots=True)
 class SpecMatch:
-    """A requirement that answers a question, and the passage that says so; ``score`` from 0 to 1."""
+    """A requirement that matches a query, and the matching passage; ``score`` from 0 to 1."""
 
     passage: Passage
     requirement: Requirement | None
@@ -65,9 +65,9 @@ class SpecMatch:
 
 
 class SpecVectors:
-    """The vectors of the texts asked for last, by model and content; safe from any thread.
+    """A cache of the vectors of the last search's texts, by model and content; thread-safe.
 
-    A text is embedded once, and its vector is dropped when it is asked for no more.
+    A text is embedded once; its vector is dropped when a search no longer has that text.
     """
 
     def __init__(self) -> None:
@@ -75,22 +75,22 @@ class SpecVectors:
         self._open: tuple[str, Embedder] | None = None
 
     def embedder(self, settings: str, open_embedder: Callable[[str], Embedder]) -> Embedder:
-        """Return the embedder of these settings, opened only if it is not the last one: some ask a server first."""
+        """Return the embedder of these settings; the last one is kept open, since opening may need a request."""
         if self._open is None or self._open[0] != settings:
             self._open = (settings, open_embedder(settings))
         return self._open[1]
 
     def embed(self, embedder: Embedder, texts: Sequence[str]) -> Rows:
-        """Return a row for each text, embedding only those that are new."""
+        """Return a row for each text, embedding only new texts."""
         if not texts:
             return np.zeros((0, embedder.dims), np.float32)
         keys = [(embedder.name, hashlib.blake2b(text.encode(), digest_size=16).digest()) for text in texts]
         rows = self._rows
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
         fresh = dict(zip(missing, embedder.embed_code(list(missing.values())), strict=True)) if missing else {}
-        # Only what is asked for now is kept: texts that were edited are never asked for again.
+        # Keep only the rows of these texts: old versions of edited texts are never needed again.
         rows = {key: fresh[key] if key in fresh else rows[key] for key in keys}
-        self._rows = rows  # at once, as a whole: another thread reads either the old rows or these
+        self._rows = rows  # atomic: another thread reads either the old rows or these
         return np.stack([rows[key] for key in keys])
 
 
@@ -103,13 +103,13 @@ def search(
     limit: int,
     threshold: float,
 ) -> list[SpecMatch]:
-    """Return the requirements nearest to a question, best first, each with its best passage.
+    """Return the requirements nearest to a query, best first, each with its best passage.
 
-    A purpose that fits stands for its specification: it is shown with the requirement there that fits best. Without
-    an embedder, words alone decide.
+    A matching purpose is returned with the best requirement of its specification. Without an embedder, only words
+    count.
 
     Raises:
-        ProviderUnavailable: the embedder is not at hand.
+        ProviderUnavailable: the embedder does not respond.
 
     """
     passages = [passage for spec in specs for passage in split_passages(spec)]
@@ -129,7 +129,7 @@ def search(
 
 
 def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
-    """Yield what of a specification can be found; a name is before what it names."""
+    """Yield the passages of a specification; each begins with its name."""
     purpose = spec.spec.purpose or ""
     if spec.spec.title or purpose:
         yield Passage("purpose", spec, None, None, f"{spec.title}\n{purpose}".strip())
@@ -144,12 +144,12 @@ def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return a text's words as they are compared: in lower case, without endings, names whole and in parts."""
+    """Return a text's words for comparison: in lower case, stemmed, identifiers whole and in parts."""
     words: list[str] = []
     for whole in _WORD.findall(text):
         pieces = [part.decode() for part in parts(whole.encode())] if whole.isascii() else [whole.casefold()]
         for word in pieces:
-            stem = word  # without a plural's or verb's ending: files, filed and filing are as file
+            stem = word  # without the endings of plurals and verbs: files, filed and filing equal file
             for ending in _ENDINGS:
                 if stem.endswith(ending) and len(stem) - len(ending) >= SHORTEST_STEM:
                     stem = stem[: -len(ending)]
@@ -158,13 +158,13 @@ def split_words(text: str) -> list[str]:
 
 
 def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]:
-    """Return for each text how much it has of what is wanted, from 0 to 1."""
+    """Return the word score of each text, from 0 to 1."""
     counts = [Counter(text) for text in texts]
     average = sum(len(text) for text in texts) / len(texts) if texts else 1.0
     weights = {}
     for word in wanted:
         having = sum(word in text for text in counts)
-        # BM25's, over the passages of this project alone.
+        # BM25's idf, over the passages of this project only.
         weights[word] = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
     total = sum(weights.values()) or 1.0
     scores = []
@@ -176,13 +176,13 @@ def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]
 
 
 def make_snippet(text: str, wanted: Iterable[str]) -> str:
-    """Return the part of a passage that has most of what is wanted, on one line."""
+    """Return the part of a passage with the most wanted words, on one line."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     whole = " ".join(lines)
     if len(whole) <= SNIPPET:
         return whole
     words = set(wanted)
-    # Of lines that have as many words the first.
+    # Among lines with equally many words, the first.
     best = max(range(len(lines)), key=lambda at: (len(words.intersection(split_words(lines[at]))), -at))
     part = " ".join(lines[best:])
     return part if len(part) <= SNIPPET else part[:SNIPPET].rsplit(" ", 1)[0] + " …"

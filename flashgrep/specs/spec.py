@@ -1,4 +1,4 @@
-"""What a specification says: requirements, and the scenarios that show them; and what is missing or wrong in it.
+"""The model of a specification: requirements and their scenarios; and its validation.
 
 Lines are counted from 1.
 """
@@ -18,7 +18,7 @@ _BINDING = re.compile(r"\b(?:SHALL|MUST)\b")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a file, and in which line; a warning leaves everything readable."""
+    """A problem of a file, and its line; despite a warning everything can be read."""
 
     line: int
     message: str
@@ -27,7 +27,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One clause of a scenario, with the lines that belong to it."""
+    """A clause of a scenario, with its continuation lines."""
 
     keyword: Keyword
     text: str
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """An example of a requirement; ``text`` is what is in it besides the steps."""
+    """An example of a requirement; ``text`` is everything except its steps."""
 
     name: str
     line: int
@@ -45,28 +45,28 @@ class Scenario:
 
     @property
     def given(self) -> list[str]:
-        """Return what holds before."""
+        """Return the preconditions."""
         return self._sort_steps()["GIVEN"]
 
     @property
     def when(self) -> str:
-        """Return what happens, further conditions on lines of their own."""
+        """Return what happens, with further conditions on their own lines."""
         first, *more = self._sort_steps()["WHEN"] or [""]
         return "\n".join([first, *(f"AND {clause}" for clause in more)])
 
     @property
     def then(self) -> list[str]:
-        """Return what follows, one clause an item."""
+        """Return the outcomes, one item per clause."""
         return self._sort_steps()["THEN"]
 
     def _sort_steps(self) -> dict[str, list[str]]:
-        """Sort the steps by their clause: AND and BUT go with what they follow, whatever follows THEN with it."""
+        """Group the steps by clause: AND and BUT belong to the clause before them; everything after THEN, to THEN."""
         clauses: dict[str, list[str]] = {"GIVEN": [], "WHEN": [], "THEN": []}
         last = "GIVEN"
         for step in self.steps:
             word = step.keyword
             if last == "THEN" and word in {"GIVEN", "WHEN"}:
-                clauses["THEN"].append(f"{word} {step.text}")  # a second round: kept in its order
+                clauses["THEN"].append(f"{word} {step.text}")  # a second round of steps; keep their order
                 continue
             last = word if word in clauses else last
             clauses[last].append(f"BUT {step.text}" if word == "BUT" else step.text)
@@ -75,7 +75,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What is required, and in a delta file what becomes of it."""
+    """A requirement, and in a delta file the operation on it."""
 
     name: str
     line: int
@@ -87,48 +87,46 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One file: a specification, or (``is_delta``) the changes that somebody proposes to one."""
+    """One file: a specification, or (``is_delta``) proposed changes to one."""
 
     title: str | None
-    """None: no heading says it."""
+    """None: there is no title."""
     purpose: str | None
     purpose_line: int
     requirements: tuple[Requirement, ...]
     operations: frozenset[Operation]
     problems: tuple[Problem, ...]
-    """What was wrong with its Markdown."""
+    """Faults of its Markdown."""
 
     @property
     def is_delta(self) -> bool:
-        """Whether the file adds, modifies, removes or renames requirements of another."""
+        """Whether the file adds, modifies, removes or renames requirements of another file."""
         return bool(self.operations)
 
 
 def validate(spec: Spec) -> list[Problem]:
-    """Return everything that is wrong with a file, in the order of its lines."""
+    """Return all problems of a file, in the order of lines."""
     problems = list(spec.problems)
     if not spec.requirements:
-        problems.append(Problem(1, "no requirements: none has a heading like ### Requirement: name"))
+        problems.append(Problem(1, "no requirements: there is no heading like ### Requirement: name"))
     if not spec.is_delta and not spec.title:
-        problems.append(Problem(1, "no title: the file has no heading with one #", "warning"))
+        problems.append(Problem(1, "no title: there is no heading with one #", "warning"))
     if not spec.is_delta and not spec.purpose:
-        problems.append(Problem(spec.purpose_line, "no purpose: nothing stands under ## Purpose", "warning"))
-    # What is renamed may be modified as well, by its new name.
+        problems.append(Problem(spec.purpose_line, "no purpose: there is no text under ## Purpose", "warning"))
+    # A renamed requirement may also be modified, under its new name.
     for is_renamed in (True, False):
         group = [one for one in spec.requirements if (one.operation == "RENAMED") == is_renamed]
         problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
         problems += _check_requirement(requirement)
-        # A delta that removes or renames only names the requirement; its text is in the specification.
+        # To remove or rename a requirement, a delta only names it; the text is in the specification.
         if requirement.operation not in _WITHOUT_TEXT:
             for scenario in requirement.scenarios:
                 if not scenario.name:
                     problems.append(Problem(scenario.line, "scenario without a name"))
                 for word in sorted({"WHEN", "THEN"} - {step.keyword for step in scenario.steps}):
                     problems.append(Problem(scenario.line, f"scenario {scenario.name!r} has no {word}"))
-                problems += [
-                    Problem(one.line, f"{one.keyword} without a text") for one in scenario.steps if not one.text
-                ]
+                problems += [Problem(one.line, f"{one.keyword} without text") for one in scenario.steps if not one.text]
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 
 
@@ -136,7 +134,7 @@ def _find_duplicates(kind: str, parts: Iterable[Requirement | Scenario]) -> Iter
     first: dict[str, int] = {}
     for part in parts:
         if part.name and part.name in first:
-            yield Problem(part.line, f"{kind} {part.name!r} stands in line {first[part.name]} already")
+            yield Problem(part.line, f"{kind} {part.name!r} is already defined in line {first[part.name]}")
         first.setdefault(part.name, part.line)
 
 
@@ -147,10 +145,10 @@ def _check_requirement(requirement: Requirement) -> Iterator[Problem]:
     if requirement.operation in _WITHOUT_TEXT:
         return
     if not requirement.text:
-        yield Problem(line, f"requirement {name!r} says nothing before its first scenario")
+        yield Problem(line, f"requirement {name!r} has no text before its first scenario")
     elif not _BINDING.search(requirement.text):
-        # RFC 2119's words, in capitals: "must" in a sentence is not yet a requirement.
-        yield Problem(line, f"requirement {name!r} says neither SHALL nor MUST", "warning")
+        # RFC 2119's key words, in capitals: an ordinary "must" does not make a requirement.
+        yield Problem(line, f"requirement {name!r} has neither SHALL nor MUST", "warning")
     if not requirement.scenarios:
         yield Problem(line, f"requirement {name!r} has no scenario")
     yield from _find_duplicates("scenario", requirement.scenarios)

@@ -1,1 +1,1 @@
-"""The page for browsers: who may look, its files, and what it downloads. Imported with the HTTP wire."""
+"""The page for browsers: its files, and signing in. Imported with the HTTP wire."""

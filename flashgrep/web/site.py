@@ -1,8 +1,8 @@
-"""The routes of the page: its files, which tell nothing of anybody's code, and the way in by a link.
+"""The routes of the page: its static files, which contain no user's code, and signing in by a link.
 
-A browser that a one-time link has let in, for as long as the server runs, proves itself by two secrets. The cookie is
-hidden from scripts, but goes to whatever listens on another port of the same host, another user's program included. The
-key is known to scripts of our origin alone, which has our port.
+A browser that opened a one-time link stays signed in until the server ends, by two secrets. The cookie is hidden from
+scripts, but browsers send it to every port of the host, so another user's program may receive it. The key is known only
+to scripts of our origin, which includes our port.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from starlette.routing import Route
 from flashgrep.languages import LANGUAGES
 
 COOKIE: Final = "flashgrep_{port}"
-"""Browsers send a cookie to all ports of a host, so each server has a name of its own."""
+"""Browsers send a cookie to all ports of a host, so each server needs its own name."""
 KEY_HEADER: Final = "x-flashgrep-key"
 OPEN: Final = ("/", "/opensearch.xml")
 OPEN_BELOW: Final = ("/static/", "/login/")
 VISITED: Final = frozenset({"/rpc", "/raw"})
-"""What a browser that was let in may ask."""
+"""The paths that a signed-in browser may request."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -51,15 +51,15 @@ MEDIA_TYPES: Final = {
     ".json": "application/json",
 }
 SPENT: Final = (
-    "This link was opened before, is too old, or belongs to a server that has ended. Run fgrep web for another one.\n"
+    "This link was already used, has expired, or belongs to a server that has ended. Run fgrep web for a new one.\n"
 )
 LINK_SECONDS: Final = 300.0
 MOST_LINKS, MOST_VISITS = 16, 64
-"""Past these the oldest is forgotten: its link leads nowhere, or its browser needs another one."""
+"""Beyond these limits the oldest link becomes invalid, or the oldest browser is signed out."""
 
 
 def is_open(path: str) -> bool:
-    """Return whether a path is answered to everybody: the page itself, which holds nothing before somebody signs in."""
+    """Return whether a path is served without signing in: the page itself, which is empty until then."""
     return path in OPEN or path.startswith(OPEN_BELOW)
 
 
@@ -67,7 +67,7 @@ class Site:
     """The page of one server."""
 
     def __init__(self, facts: Mapping[str, object], origin: str = "") -> None:
-        """Read the files; ``facts``: what the page is told of its server; ``origin``: if not http and the host asked.
+        """Read the files; ``facts``: about the server, for the page; ``origin``: empty: http and the request's host.
 
         The facts are ``methods``, by name; ``sign_in``: by a ``link``, a ``token`` or a ``proxy``; and ``is_team``.
         """
@@ -76,7 +76,7 @@ class Site:
         found["languages.json"] = describe_languages()
         found["server.json"] = json.dumps(facts).encode()
         self._files: dict[str, tuple[bytes, str, str]] = {}
-        """Each by its name: its bytes, its media type and its tag. No other path of the disk is ever looked at."""
+        """Bytes, media type and ETag by file name. Requests never read any other path."""
         for name, data in found.items():
             kind = MEDIA_TYPES.get("." + name.rpartition(".")[2])
             if kind is not None:
@@ -106,7 +106,7 @@ class Site:
         return Response(data, headers=headers, media_type=kind)
 
     async def _describe_search(self, request: Request) -> Response:
-        """Describe the search to browsers (OpenSearch 1.1)."""
+        """Send the OpenSearch 1.1 description."""
         root = html.escape(self._origin or f"http://{request.headers['host']}")
         text = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -120,7 +120,7 @@ class Site:
 
 
 class Visit(NamedTuple):
-    """What a browser is given: its two secrets, and where on the page it begins."""
+    """What a browser gets when it signs in: its two secrets, and the address to show."""
 
     cookie: str
     key: str
@@ -129,13 +129,13 @@ class Visit(NamedTuple):
 
 @dataclass(slots=True)
 class Visitors:
-    """Links that wait to be opened, and the browsers that have opened one."""
+    """The unused links, and the browsers that have signed in."""
 
     _links: OrderedDict[str, tuple[float, str]] = field(default_factory=OrderedDict)
     _keys: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     def invite(self, target: str) -> str:
-        """Return the path of a link that lets one browser in, once; ``target``: the address it is shown then."""
+        """Return the path of a link that signs in one browser, once; ``target``: the address to show then."""
         code = secrets.token_urlsafe(32)
         self._links[code] = (time.monotonic() + LINK_SECONDS, target)
         if len(self._links) > MOST_LINKS:
@@ -143,7 +143,7 @@ class Visitors:
         return f"/login/{code}"
 
     def admit(self, code: str) -> Visit | None:
-        """Let in who opens a link; None where it is not ours, was opened before or is too old."""
+        """Sign in the browser that opens a link; None if the link is unknown, was used before or has expired."""
         until, target = self._links.pop(code, (0.0, ""))
         if time.monotonic() >= until:
             return None
@@ -154,13 +154,13 @@ class Visitors:
         return visit
 
     def is_known(self, cookie: str, key: str) -> bool:
-        """Return whether these are the secrets of a browser that was let in."""
+        """Return whether these are the secrets of a signed-in browser."""
         expected = self._keys.get(cookie)
         return expected is not None and hmac.compare_digest(expected.encode(), key.encode())
 
 
 class LinkSignIn:
-    """The way in by a link that works once."""
+    """Signing in by a one-time link."""
 
     def __init__(self, visitors: Visitors, port: int) -> None:
         self._visitors = visitors
@@ -171,9 +171,9 @@ class LinkSignIn:
         return [Route("/login/{code}", self._sign_in, methods=["GET"])]
 
     async def _sign_in(self, request: Request) -> Response:
-        """Give a browser its secrets: the cookie, and in a page that continues at once the key for its scripts."""
+        """Send a browser its secrets: the cookie, and the key for its scripts, in a page that redirects at once."""
         headers = {**HEADERS, "cache-control": "no-store"}
-        # A browser that fetches ahead, or asks for the head alone, must not use the link up.
+        # A prefetch or a HEAD request must not use up the link.
         if request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", ""):
             return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
         visit = self._visitors.admit(request.path_params["code"])
@@ -188,7 +188,7 @@ class LinkSignIn:
 
 
 def describe_languages() -> bytes:
-    """Return as JSON which files are of which language, by what names a filter takes it."""
+    """Return the languages as JSON: names accepted by filters, and globs of files."""
     rows = [
         {"name": one.name, "type": one.type or one.name, "aliases": one.aliases.split(), "files": one.files.split()}
         for one in LANGUAGES.values()

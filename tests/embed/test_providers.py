@@ -103,7 +103,7 @@ def test_a_server_with_several_models_asks_for_a_name(api: Api, models: list[str
 def test_a_width_is_asked_for_and_checked(api: Api) -> None:
     assert open_embedder(settings(provider="openai", url=api.url + "/v1", dims=3), {}).dims == 3
     told = refusal(settings(provider="ollama", url=api.url, dims=3))
-    assert "vectors of 6 numbers instead of 3" in told["message"]
+    assert "vectors have 6 dimensions instead of 3" in told["message"]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_width_is_asked_for_and_checked(api: Api) -> None:
         ("llamacpp", "no connection"),
         ("openai", "openai needs a key: set OPENAI_API_KEY"),
         ("voyage", "voyage needs a key: set VOYAGE_API_KEY"),
-        ("local", "absolute path of a folder"),
+        ("local", "absolute path of a model folder"),
         ("swift-embeddings", "library for Swift"),
-        ("no-such", "no embedding provider is called no-such"),
+        ("no-such", "unknown embedding provider: no-such"),
     ],
 )
 def test_provider_unavailable(provider: str, problem: str) -> None:
@@ -135,7 +135,7 @@ def test_mlx_is_for_apple_silicon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("provider", get_args(Embedding.model_fields["provider"].annotation))
 def test_every_provider_of_the_settings_is_known(provider: str) -> None:
     if provider not in available(settings(), {}):
-        assert "no embedding provider is called" not in refusal(settings(), provider=provider)["message"]
+        assert "unknown embedding provider" not in refusal(settings(), provider=provider)["message"]
 
 
 def test_those_with_a_key_are_available_without_being_asked() -> None:

@@ -193,7 +193,7 @@ def test_a_wait_that_was_asked_for_is_kept(api: Api) -> None:
 
 def test_a_wait_that_is_too_long_is_not_kept(api: Api) -> None:
     api.next.append(Reply(status=429, headers={"Retry-After": "3600"}))
-    assert "it asks to wait 3600 s" in failure(embedder(api))
+    assert "it asks for a wait of 3600 s" in failure(embedder(api))
     assert len(api.requests) == 1
 
 
@@ -239,7 +239,7 @@ def test_nobody_listening_is_told() -> None:
 def test_an_answer_that_takes_too_long_is_given_up(api: Api, drip: float) -> None:
     api.next.append(Reply(raw=b" " * 1000, drip=drip))
     start = time.monotonic()
-    assert "no answer within 0.3 s" in failure(embedder(api, retries=RetryPolicy(timeout=0.3, attempts=1)))
+    assert "no response within 0.3 s" in failure(embedder(api, retries=RetryPolicy(timeout=0.3, attempts=1)))
     assert time.monotonic() - start < 10  # all of it would take 50
 
 
@@ -259,18 +259,18 @@ GOOD = vector("any")
         ({"data": [{"index": n, "embedding": GOOD} for n in range(3)]}, "3 vectors for 2 texts"),
         ({"data": [{"index": 0, "embedding": GOOD}] * 2}, "not one for each"),
         ({"data": [{"index": 1, "embedding": GOOD}, {"index": 2, "embedding": GOOD}]}, "not one for each"),
-        ({"data": [{"index": 0, "embedding": GOOD}, {"index": 1, "embedding": GOOD[1:]}]}, "shape"),
-        ({"data": [{"index": n, "embedding": GOOD[1:]} for n in range(2)]}, "5 numbers instead of 6"),
+        ({"data": [{"index": 0, "embedding": GOOD}, {"index": 1, "embedding": GOOD[1:]}]}, "not a list of"),
+        ({"data": [{"index": n, "embedding": GOOD[1:]} for n in range(2)]}, "5 dimensions instead of 6"),
         ({"data": [{"index": n, "embedding": [None] * DIMS} for n in range(2)]}, "not finite"),
-        ({"data": [{"index": n, "embedding": []} for n in range(2)]}, "shape"),
-        ({"data": [{"index": n, "embedding": "AAAA"} for n in range(2)]}, "shape"),
-        ({"data": [{"index": "a", "embedding": GOOD}, {"index": 1, "embedding": GOOD}]}, "shape"),
-        ({"data": []}, "vectors for 2 texts|shape"),
-        ({"data": None}, "shape"),
-        ({"error": "no such model"}, "shape"),
-        ([1, 2], "shape"),
-        ("text", "shape"),
-        (None, "shape"),
+        ({"data": [{"index": n, "embedding": []} for n in range(2)]}, "not a list of"),
+        ({"data": [{"index": n, "embedding": "AAAA"} for n in range(2)]}, "not a list of"),
+        ({"data": [{"index": "a", "embedding": GOOD}, {"index": 1, "embedding": GOOD}]}, "not a list of"),
+        ({"data": []}, "vectors for 2 texts|not a list of"),
+        ({"data": None}, "not a list of"),
+        ({"error": "no such model"}, "not a list of"),
+        ([1, 2], "not a list of"),
+        ("text", "not a list of"),
+        (None, "not a list of"),
     ],
 )
 def test_an_answer_of_another_shape_is_refused(api: Api, body: object, problem: str) -> None:
@@ -309,19 +309,19 @@ def test_an_error_that_repeats_the_key_is_told_without_it(api: Api) -> None:
 
 def test_a_refused_key_is_named_by_its_variable(api: Api) -> None:
     api.next.append(Reply(status=401, body={"error": {"message": "bad key"}}))
-    assert failure(embedder(api)).endswith("it refuses the key in OPENAI_API_KEY (status 401)")
+    assert failure(embedder(api)).endswith("it rejects the key in OPENAI_API_KEY (status 401)")
     assert len(api.requests) == 1
 
 
 @pytest.mark.parametrize("key", ["a\nX-Other: b", "schlüssel"])
 def test_a_key_that_could_write_headers_is_refused(key: str) -> None:
-    with pytest.raises(ProviderUnavailable, match="MY_KEY holds characters") as caught:
+    with pytest.raises(ProviderUnavailable, match="MY_KEY has characters") as caught:
         Endpoint(provider="openai", url="https://example.invalid", key=key, key_name="MY_KEY")
     assert key not in caught.value.message
 
 
 def test_a_key_does_not_travel_unencrypted() -> None:
-    with pytest.raises(ProviderUnavailable, match="MY_KEY would travel unencrypted"):
+    with pytest.raises(ProviderUnavailable, match="MY_KEY would be sent unencrypted"):
         Endpoint(provider="openai", url="http://example.invalid/v1", key=KEY, key_name="MY_KEY")
 
 

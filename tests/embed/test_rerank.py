@@ -105,7 +105,7 @@ def test_logits_become_levels_in_the_same_order(logits: list[float]) -> None:
 )
 def test_an_answer_of_another_shape_is_refused(api: Api, body: object) -> None:
     api.next.append(Reply(body))
-    with pytest.raises(ProviderUnavailable, match=r"scores for 4 texts|shape of a ranking"):
+    with pytest.raises(ProviderUnavailable, match=r"scores for 4 texts|not a ranking"):
         opened(api).scores(QUERY, DOCUMENTS)
 
 
@@ -121,8 +121,8 @@ def test_a_passing_fault_is_tried_once_more_and_a_lasting_one_told(api: Api) -> 
 @pytest.mark.parametrize(
     ("section", "problem"),
     [
-        ({"provider": "http"}, "needs a url"),
-        ({"provider": "tei"}, "needs a url"),
+        ({"provider": "http"}, "needs a URL"),
+        ({"provider": "tei"}, "needs a URL"),
         ({"provider": "cohere"}, "set COHERE_API_KEY"),
         ({"provider": "local"}, "absolute path"),
         ({"provider": "local", "model": "relative/folder"}, "absolute path"),

@@ -137,7 +137,7 @@ def test_an_import_that_fails_or_is_killed_leaves_what_was(root: Path, tmp_path:
     import_index(write_index(index, documents().values()), os.fsencode(root), folder, None)
     before = list_sources(folder)
     index.write_bytes(index.read_bytes()[:-1])
-    with pytest.raises(InvalidParams, match="cut short"):
+    with pytest.raises(InvalidParams, match="truncated"):
         import_index(index, os.fsencode(root), folder, None)
     assert list_sources(folder) == before
     code = (

@@ -152,9 +152,9 @@ def test_one_that_is_killed_while_it_is_asked_is_named_and_left_alone(ask: Ask, 
     behave(folder, "waits")
     asked = submit()
     open_gate(folder, lambda: os.kill(read_log(folder, "pid")[0], signal.SIGKILL))
-    with pytest.raises(NotAsked, match="pylsp was let go: it ended"):
+    with pytest.raises(NotAsked, match="pylsp was stopped: it ended"):
         asked.result(BOUND)
-    with pytest.raises(NotAsked, match="pylsp was let go: it ended"):
+    with pytest.raises(NotAsked, match="pylsp was stopped: it ended"):
         ask()
     assert len(read_log(folder, "pid")) == 1
 
@@ -183,7 +183,7 @@ def test_one_that_grows_with_what_it_has_started_is_ended(
     else:
         monkeypatch.setattr(language_server, "MOST_MEMORY", 80 << 20)
         behave(folder, "grows waits")
-        with pytest.raises(NotAsked, match="takes more than 80 MB of memory"):
+        with pytest.raises(NotAsked, match="uses more than 80 MB of memory"):
             ask()
     for pid in (*read_log(folder, "pid"), *read_log(folder, "child")):
         wait_until_gone(pid)
@@ -231,7 +231,7 @@ def test_with_the_daemon_they_end_those_too_that_are_asked(
     behave(folder, "waits")
     asked = submit()
     open_gate(folder, servers.close)
-    with pytest.raises(NotAsked, match="pylsp was let go: it ended"):
+    with pytest.raises(NotAsked, match="pylsp was stopped: it ended"):
         asked.result(BOUND)
     wait_until_gone(read_log(folder, "pid")[0])
     with pytest.raises(NotAsked):

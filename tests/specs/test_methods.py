@@ -146,7 +146,7 @@ def test_no_specs_are_an_empty_list(reach: Reach, project: MakeProject) -> None:
     assert way.result("search_specs", query="anything")["results"] == []
     assert way.result("validate_specs") == {"valid": True, "files": 0, "problems": []}
     error = way.error("get_spec_requirements", spec_id="auth")
-    assert error["message"] == "spec not found: auth; there is no spec at all"
+    assert error["message"] == "spec not found: auth; there is no spec"
 
 
 def test_requirements_come_without_the_bodies_of_their_scenarios(way: Way) -> None:
@@ -200,7 +200,7 @@ def test_an_unknown_name_is_an_error_that_knows_the_nearest(way: Way) -> None:
         assert error["data"]["nearest"][0] == nearest
         assert f"did you mean {nearest}?" in error["message"]
     none = way.error("get_scenario", spec_id="add-passkeys/auth", requirement="Sign out")
-    assert none["message"] == "scenario not found; there is no scenario at all"
+    assert none["message"] == "scenario not found; there is no scenario"
 
 
 def test_requirements_are_found_by_what_they_and_their_scenarios_say(way: Way) -> None:
@@ -304,13 +304,13 @@ def test_malformed_files_are_told_by_file_and_line(reach: Reach, project: MakePr
     result = way.result("validate_specs")
     told = [(one["file_path"], one["line"], one["message"], one["severity"]) for one in result["problems"]]
     assert told == [
-        ("specs/bad/spec.md", 5, "heading of a scenario has 3 #, needs 4", "error"),
-        ("specs/bad/spec.md", 5, "scenario 'a' stands outside a requirement", "error"),
+        ("specs/bad/spec.md", 5, "scenario 'a' is outside a requirement", "error"),
+        ("specs/bad/spec.md", 5, "scenario heading has 3 #, must have 4", "error"),
         ("specs/bad/spec.md", 6, "requirement 'b' has no scenario", "error"),
         ("specs/binary/spec.md", 1, "cannot be read: binary", "error"),
         ("specs/large/spec.md", 1, "cannot be read: too large: 1048584 bytes, 1048576 at most", "error"),
         ("specs/latin/spec.md", 1, "not UTF-8: read as latin-1", "warning"),
-        ("specs/stray/spec.md", AUTH.count("\n") + 1, "bytes that are no UTF-8 are shown as U+FFFD", "warning"),
+        ("specs/stray/spec.md", AUTH.count("\n") + 1, "invalid UTF-8 is shown as U+FFFD", "warning"),
     ]
     assert (result["valid"], result["files"]) == (False, 9)
     only = way.result("validate_specs", spec_id="latin")

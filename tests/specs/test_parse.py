@@ -206,8 +206,8 @@ def test_wrong_levels_are_read_and_told() -> None:
     spec = parse("## Requirements\n## Requirement: a\nSHALL\n### Scenario: b\n- **WHEN** x\n- **THEN** y\n")
     assert spec.requirements[0].scenarios[0].name == "b"
     assert told(spec)[-2:] == [
-        (2, "heading of a requirement has 2 #, needs 3"),
-        (4, "heading of a scenario has 3 #, needs 4"),
+        (2, "requirement heading has 2 #, must have 3"),
+        (4, "scenario heading has 3 #, must have 4"),
     ]
     assert (2, "no space after the # of a heading") in told(parse("## Requirements\n###Requirement: a\n"))
 
@@ -221,7 +221,7 @@ def test_other_headings_inside_a_requirement_are_part_of_it() -> None:
     assert only.text == "SHALL\n\n#### Why\nbecause\n\n#### After\nthat"
     assert only.scenarios[0].then == ["y"]
     assert only.scenarios[0].text == "##### Note\nmore"
-    assert (15, "scenario 'lost' stands outside a requirement") in told(spec)
+    assert (15, "scenario 'lost' is outside a requirement") in told(spec)
 
 
 def test_a_delta_says_what_becomes_of_each_requirement() -> None:
@@ -253,30 +253,30 @@ def test_half_a_renaming_is_told() -> None:
 
 def test_what_is_missing_is_told_by_line() -> None:
     assert told(parse("")) == [
-        (1, "no purpose: nothing stands under ## Purpose"),
-        (1, "no requirements: none has a heading like ### Requirement: name"),
-        (1, "no title: the file has no heading with one #"),
+        (1, "no purpose: there is no text under ## Purpose"),
+        (1, "no requirements: there is no heading like ### Requirement: name"),
+        (1, "no title: there is no heading with one #"),
     ]
     spec = parse(
         "# T\n## Purpose\n## Requirements\n### Requirement: a\nIt should.\n### Requirement: a\n"
         "#### Scenario: s\n- **WHEN**\n#### Scenario: s\n- **THEN** x\n### Requirement:\n## Notes\n### Requirement: b\n"
     )
     assert told(spec) == [
-        (2, "no purpose: nothing stands under ## Purpose"),
+        (2, "no purpose: there is no text under ## Purpose"),
+        (4, "requirement 'a' has neither SHALL nor MUST"),
         (4, "requirement 'a' has no scenario"),
-        (4, "requirement 'a' says neither SHALL nor MUST"),
-        (6, "requirement 'a' says nothing before its first scenario"),
-        (6, "requirement 'a' stands in line 4 already"),
+        (6, "requirement 'a' has no text before its first scenario"),
+        (6, "requirement 'a' is already defined in line 4"),
         (7, "scenario 's' has no THEN"),
-        (8, "WHEN without a text"),
+        (8, "WHEN without text"),
         (9, "scenario 's' has no WHEN"),
-        (9, "scenario 's' stands in line 7 already"),
+        (9, "scenario 's' is already defined in line 7"),
         (11, "requirement '' has no scenario"),
-        (11, "requirement '' says nothing before its first scenario"),
+        (11, "requirement '' has no text before its first scenario"),
         (11, "requirement without a name"),
         (13, "requirement 'b' has no scenario"),
-        (13, "requirement 'b' says nothing before its first scenario"),
-        (13, "requirement 'b' stands outside a section of requirements"),
+        (13, "requirement 'b' has no text before its first scenario"),
+        (13, "requirement 'b' is outside a section of requirements"),
     ]
 
 

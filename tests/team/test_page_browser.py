@@ -47,7 +47,7 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, 
         tab.show("team-sign-in")
         tab.tab.get_by_label("Token").fill("wrong")
         tab.tab.keyboard.press("Enter")
-        tab.wait(".problem", "nobody has this token")
+        tab.wait(".problem", "unknown token")
         tab.tab.get_by_label("Token").fill(token)
         tab.tab.keyboard.press("Enter")
         tab.wait(".notice h1", "Search code")

@@ -1,8 +1,8 @@
-// What is shown, as an address: everything of it can be a link.
+// The state of the page as an address, so that everything can be linked to.
 
 const DEFAULTS = { view: "search", q: "", in: "text", project: "", path: "", path_bytes: "", rev: "", first: 0, last: 0 };
 
-/** Return what an address shows. */
+/** Return the state in an address. */
 export function readAddress(url = new URL(location.href)) {
   const shown = { ...DEFAULTS };
   for (const name of Object.keys(DEFAULTS)) shown[name] = url.searchParams.get(name) ?? DEFAULTS[name];
@@ -12,7 +12,7 @@ export function readAddress(url = new URL(location.href)) {
   return shown;
 }
 
-/** Return the address of what is to be shown, as a path on this host. */
+/** Return the address of a state, as a path on this host. */
 export function toAddress(shown) {
   const query = new URLSearchParams();
   for (const [name, usual] of Object.entries(DEFAULTS)) {
@@ -23,7 +23,7 @@ export function toAddress(shown) {
   return `/${query.size ? `?${query}` : ""}${lines}`;
 }
 
-/** Show another address; `replaces`: the one before is no step back. */
+/** Go to an address; `replaces`: without a new entry in the browser's history. */
 export function go(shown, replaces = false) {
   const address = typeof shown === "string" ? shown : toAddress(shown);
   history[replaces ? "replaceState" : "pushState"](null, "", address);

@@ -1,4 +1,4 @@
-// The page: what an address shows, and the keys that work everywhere.
+// The page: showing the view of an address, and the global keys.
 
 import { go, readAddress, toAddress } from "./address.js";
 import { h, show, tell } from "./dom.js";
@@ -20,7 +20,7 @@ const box = document.getElementById("q");
 let shown = readAddress();
 const picker = makePicker((project) => go({ ...shown, view: shown.view === "search" ? "search" : "folder", project, path: "", path_bytes: "", rev: "" }));
 
-/** The kinds of search that the server has, by name. */
+/** The kinds of search that the server supports, by name. */
 const kinds = () => Object.entries(KINDS).filter(([, { method }]) => offers(method));
 
 const VIEWS = { search: ask, file: showFile, folder: showFolder, history: showHistory, changes: showChanges, numbers: showNumbers };
@@ -42,7 +42,7 @@ function drawFrame() {
   for (const radio of document.querySelectorAll("#kinds input")) radio.checked = radio.value === shown.in;
 }
 
-/** Show what is typed as the address, without a step in the history for every key. */
+/** Update the address from the search box, without a history entry for every key. */
 function type() {
   const wasSearch = shown.view === "search";
   shown = { view: "search", q: box.value, in: shown.in, project: shown.project, path: "", rev: "", first: 0, last: 0 };
@@ -60,9 +60,9 @@ function makeKinds() {
 }
 
 const HELP = [
-  ["/", "to the search box"], ["Alt+1, Alt+2 …", "the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
-  ["← →", "in a file: the names of the line"], ["Enter", "in a file: what the name means, its uses and callers"], ["d", "in a file: to the definition"],
-  ["o b h r u", "in a file: outline, blame, history, raw, up to the folder"], ["p", "in a file: into what stands beside it"], ["t", "dark or light"], ["?", "this help"],
+  ["/", "go to the search box"], ["Alt+1, Alt+2 …", "choose the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
+  ["← →", "in a file: previous and next name in the line"], ["Enter", "in a file: definition, uses and callers of the name"], ["d", "in a file: go to the definition"],
+  ["o b h r u", "in a file: outline, blame, history, raw, containing folder"], ["p", "in a file: go to the side panel"], ["t", "dark or light theme"], ["?", "this help"],
 ];
 
 function toggleHelp() {
@@ -139,7 +139,7 @@ addEventListener("flashgrep:go", draw);
 box.addEventListener("input", type);
 
 addEventListener("flashgrep:unsigned", () => {
-  // Beside the view, which is hidden: what was asked before still comes back and draws there.
+  // Outside the view, which is hidden: pending requests may still draw there.
   view.hidden = true;
   if (!gate.hasChildNodes()) show(gate, makeSignIn());
   if (!box.value) document.getElementById("token")?.focus();

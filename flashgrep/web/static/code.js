@@ -1,16 +1,16 @@
-// A file's lines on the screen: only those that can be seen are there, unless the file is short.
+// The lines of a file: only the visible ones are in the document, unless the file is short.
 
 import { h } from "./dom.js";
 import { paint } from "./highlight.js";
 
+/** A file of at most this many lines is shown as a whole, so that the browser's own search finds everything. */
 const SHORT = 3000;
-/** A file of so many lines is shown as a whole, so that the browser's own search finds all of it. */
 const AROUND = 40;
+/** The most characters of a line that are shown. */
 const MOST_SHOWN = 5000;
-/** Characters of a line on the screen. */
 export const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
 
-/** Shows lines; tells by `onplace` where a name is clicked, {line, column, name}, column in UTF-16 units from 1. */
+/** Shows lines; calls `onplace` with {line, column, name} of a clicked name, column in UTF-16 units from 1. */
 export class CodePane {
   constructor(lines, { address, onplace, onrange }) {
     this.lines = lines;
@@ -35,7 +35,7 @@ export class CodePane {
     });
   }
 
-  /** Begin: the pane is in the document, and the first lines have come. */
+  /** Start drawing; the pane is in the document, and the first lines are loaded. */
   begin() {
     this.height = parseFloat(getComputedStyle(this.rows).lineHeight);
     this.isWhole = this.lines.total <= SHORT;
@@ -44,7 +44,7 @@ export class CodePane {
     this.draw(true);
   }
 
-  /** Draw the lines that can be seen; those that have not come are asked for, and drawn when they do. */
+  /** Draw the visible lines; missing ones are requested and drawn when they arrive. */
   draw(all = false) {
     const top = Math.floor(this.element.scrollTop / this.height);
     const seen = Math.ceil(this.element.clientHeight / this.height);
@@ -80,7 +80,7 @@ export class CodePane {
     return row;
   }
 
-  /** Mark lines as chosen and bring them into view; `moves`: even where they are in view. */
+  /** Mark lines as chosen; `moves`: and scroll them into view. */
   choose(first, last, moves = true) {
     this.range = [first, last];
     if (first && this.cursor.line !== first) this.cursor = { line: 0, at: -1 };
@@ -88,14 +88,14 @@ export class CodePane {
     this.draw(true);
   }
 
-  /** Scroll until a line is in view. */
+  /** Scroll a line into view. */
   reveal(line) {
     const y = (line - 1) * this.height;
     const { scrollTop, clientHeight } = this.element;
     if (y < scrollTop + this.height || y > scrollTop + clientHeight - 2 * this.height) this.element.scrollTop = Math.max(0, y - clientHeight / 3);
   }
 
-  /** Move the cursor by lines, or by names of its line; it begins where lines are chosen, or at the top. */
+  /** Move the cursor by lines, or by names in its line; it starts at the chosen lines, or at the top. */
   move(lines, names) {
     const top = Math.floor(this.element.scrollTop / this.height) + 1;
     let { line, at } = this.cursor;
@@ -110,7 +110,7 @@ export class CodePane {
     this.draw(true);
   }
 
-  /** Return where the cursor stands: {line, column, name}, or null where it is on no name. */
+  /** Return the position of the cursor, {line, column, name}, or null if it is not on a name. */
   placeOfCursor() {
     const { line, at } = this.cursor;
     const name = [...(this.lines.text(line) ?? "").matchAll(NAME)][Math.max(at, 0)];

@@ -1,9 +1,9 @@
-// A path whose every folder is a link.
+// A path with a link for each folder.
 
 import { toAddress } from "./address.js";
 import { h } from "./dom.js";
 
-/** Return the links of a path: the project, each folder, the name. */
+/** Return the links of a path: the project, each folder, the file. */
 export function makeCrumbs({ project, path, rev }) {
   const parts = path.split("/").filter(Boolean);
   const links = [h("a", { href: toAddress({ view: "folder", project, rev }) }, project || "project")];

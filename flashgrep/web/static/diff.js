@@ -1,4 +1,4 @@
-// What differs between two revisions, or between one and the files as they are.
+// The differences between two revisions, or between one and the current files.
 
 import { go, toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
@@ -10,7 +10,7 @@ export async function showChanges(shown, view) {
   const { project, path } = shown;
   const rev = shown.rev || "HEAD";
   const files = h("div", { class: "diffs" });
-  const box = h("input", { type: "text", class: "rev wide", value: rev, "aria-label": "Revisions to compare, as main..HEAD", onchange: () => go({ ...shown, rev: box.value.trim() }) });
+  const box = h("input", { type: "text", class: "rev wide", value: rev, "aria-label": "Revisions to compare, such as main..HEAD", onchange: () => go({ ...shown, rev: box.value.trim() }) });
   const asked = { project, rev, lines: true, limit: 20, max_tokens: 60_000, ...(path ? { include: [`/${escapeGlob(path)}`, `/${escapeGlob(path)}/**`] } : {}) };
   const more = async (cursor) => {
     const answer = await call("changes", { ...asked, ...(cursor ? { cursor } : {}) });
@@ -21,7 +21,7 @@ export async function showChanges(shown, view) {
     }
     tell(`${count(answer.total)} ${answer.total === 1 ? "file differs" : "files differ"}${answer.coverage.complete ? "" : " · not complete"}`);
   };
-  show(view, h("div", { class: "page" }, h("h1", {}, "Changes"), h("p", {}, h("label", {}, "Compare ", box), h("span", { class: "none" }, " one revision with the files as they are, or two, as main..HEAD"), path ? h("span", {}, " in ", h("code", {}, path)) : null), files));
+  show(view, h("div", { class: "page" }, h("h1", {}, "Changes"), h("p", {}, h("label", {}, "Compare ", box), h("span", { class: "none" }, " one revision with the current files, or two revisions, such as main..HEAD"), path ? h("span", {}, " in ", h("code", {}, path)) : null), files));
   document.title = `Changes ${rev} · flashgrep`;
   try {
     await more();
@@ -34,7 +34,7 @@ function makeFile(one, project, rev) {
   const after = /\.\.\.?(.*)$/.exec(rev)?.[1] ?? "";
   const place = (line) => toAddress({ view: "file", project, path: one.file_path, path_bytes: one.file_path_bytes, rev: after, first: line });
   const head = h("h2", {}, h("a", { class: "hit path", href: place(0) }, one.file_path), h("span", { class: "none" }, ` ${one.status}${one.old_path ? ` from ${one.old_path}` : ""} `), h("span", { class: "plus" }, `+${one.added}`), " ", h("span", { class: "minus" }, `−${one.removed}`), one.note ? h("span", { class: "none" }, ` ${one.note}`) : null);
-  return h("section", { class: "group" }, head, h("div", { class: "hits diff" }, one.hunks.map((hunk) => makeHunk(hunk, place)), one.left_out ? h("p", { class: "none" }, `${one.left_out} more are left out`) : null));
+  return h("section", { class: "group" }, head, h("div", { class: "hits diff" }, one.hunks.map((hunk) => makeHunk(hunk, place)), one.left_out ? h("p", { class: "none" }, `${one.left_out} more not shown`) : null));
 }
 
 function makeHunk(hunk, place) {

@@ -1,4 +1,4 @@
-// Elements made without markup: whatever comes from a file becomes text, never HTML.
+// Creating elements without markup: content of files becomes text, never HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,13 +22,13 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Put children in place of what an element holds. */
+/** Replace the children of an element. */
 export function show(element, ...children) {
   element.replaceChildren();
   return fill(element, {}, children);
 }
 
-/** Return a text with parts of it marked: `spans` are [start, end) in UTF-16 units, in order. */
+/** Return a text with parts of it marked; `spans`: [start, end) in UTF-16 units, in order. */
 export function mark(text, spans) {
   const parts = [];
   let at = 0;
@@ -41,14 +41,14 @@ export function mark(text, spans) {
   return parts;
 }
 
-/** Tell the status line, which screen readers read out. */
+/** Show a message in the status line, which screen readers announce. */
 export function tell(message, isError = false) {
   const status = document.getElementById("status");
   status.textContent = message;
   status.classList.toggle("error", isError);
 }
 
-/** Return a number with its thousands apart. */
+/** Return a number with thousands separators. */
 export function count(number) {
   return number.toLocaleString("en");
 }

@@ -1,4 +1,4 @@
-// How many hits there are by repository, language and folder; a click narrows the question to one.
+// Hits counted by repository, language and folder; a click narrows the query to one of them.
 
 import { go } from "./address.js";
 import { count, h, show } from "./dom.js";
@@ -7,7 +7,7 @@ import { escapeGlob, withFilter, write } from "./question.js";
 
 const MOST_ROWS = 12;
 
-/** Show counts for an answer; `askAll` asks for those of all files, or returns null where the answer is all there is. */
+/** Show counts for an answer; `askAll` requests those of all files, or returns null if the answer has all hits. */
 export async function showFacets(aside, asking, answer, shown, askAll) {
   const has = answer.results.map((hit) => ({ ...hit, count: 1 }));
   draw(aside, has, shown, !answer.next, "shown");
@@ -40,7 +40,7 @@ function tally(files, nameOf) {
   return counts;
 }
 
-/** Count by the first folders that differ: below the one that all of them share. */
+/** Count by the first folders that differ, below the folder that all files share. */
 function tallyFolders(files) {
   const folders = files.map((file) => file.file_path.split("/").slice(0, -1));
   let shared = 0;

@@ -1,4 +1,4 @@
-// A file: its code, what is around it, and what can be asked of it.
+// The view of a file: its code, its toolbar and its side panel.
 
 import { go, toAddress } from "./address.js";
 import { CodePane } from "./code.js";
@@ -13,13 +13,13 @@ import { offers } from "./server.js";
 
 let open = null;
 
-/** Give up what the file that was shown still waits for. */
+/** Cancel the pending requests of the file shown before. */
 export function leaveFile() {
   open?.asking.abort();
   open = null;
 }
 
-/** Show a file, or other lines of the one that is shown. */
+/** Show a file, or other lines of the current one. */
 export async function showFile(shown, view) {
   const id = JSON.stringify([shown.project, shown.path, shown.path_bytes, shown.rev]);
   if (open?.id === id && view.contains(open.pane.element)) {
@@ -87,7 +87,7 @@ function askName(place, jumps) {
   run(showName(panel, open, place, jumps).then((address) => address && go(address)));
 }
 
-/** Do what a key means in a file; returns whether it means anything. */
+/** Handle a key in a file; return whether the key has a meaning there. */
 export function pressInFile(key) {
   if (!open?.pane.height) return false;
   const { pane, shown } = open;
@@ -106,7 +106,7 @@ export function pressInFile(key) {
   return key in keys;
 }
 
-/** Open a file as it is: plain text, whatever it says it is. */
+/** Open a file unchanged, as plain text whatever its type. */
 async function openRaw({ project, path, path_bytes, rev }) {
   const place = Object.fromEntries(Object.entries({ project, path, path_bytes, rev }).filter(([, value]) => value));
   try {

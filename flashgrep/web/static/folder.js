@@ -1,4 +1,4 @@
-// A folder: what it holds, at a revision or now.
+// The contents of a folder, at a revision or now.
 
 import { toAddress } from "./address.js";
 import { makeCrumbs } from "./crumbs.js";
@@ -7,7 +7,7 @@ import { makeRevisions } from "./revisions.js";
 import { call } from "./rpc.js";
 import { isTeam, offers } from "./server.js";
 
-/** Show a folder; without a project, the projects. */
+/** Show a folder; without a project, the list of projects. */
 export async function showFolder(shown, view) {
   const { project, path, rev } = shown;
   try {

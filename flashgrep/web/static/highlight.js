@@ -1,5 +1,5 @@
-// Colours by a small lexer: comments, strings, numbers, keywords, what is called. A line at a time, with the state at
-// its end handed to the next one, so that a long file is coloured where it is looked at.
+// Syntax highlighting by a small lexer: comments, strings, numbers, keywords, calls. It works line by line and passes the
+// state at the end of a line to the next one, so that only the visible part of a long file is highlighted.
 
 const WORDS = {
   c: "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false NULL class namespace template typename public private protected virtual override new delete this using try catch throw nullptr constexpr operator friend",
@@ -39,12 +39,12 @@ const WORD = /[\p{L}_$][\p{L}\p{N}_$]*[?!]?/uy;
 const NUMBER = /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)[a-zA-Z]*/y;
 const MOST_COLOURED = 2000;
 
-/** Return the lexer for a language's name; null: none of ours. */
+/** Return the lexer for a language's name, or null. */
 export function lexerFor(language) {
   return BY_NAME.get(language) ?? null;
 }
 
-/** Return a line's tokens, [start, end, class], and the state that the next line begins in. */
+/** Return a line's tokens, [start, end, class], and the state at the start of the next line. */
 export function lex(family, text, state) {
   const tokens = [];
   const length = Math.min(text.length, MOST_COLOURED);
@@ -101,7 +101,7 @@ export function lex(family, text, state) {
   return { tokens, state };
 }
 
-/** Return a line's text as nodes, coloured by its tokens, with `spans` marked: sorted [start, end, class]. */
+/** Return a line's text as highlighted nodes, with `spans` marked: sorted [start, end, class]. */
 export function paint(text, tokens, spans = []) {
   const cuts = new Set([0, text.length]);
   for (const [start, end] of [...tokens, ...spans]) cuts.add(Math.min(start, text.length)).add(Math.min(end, text.length));

@@ -1,4 +1,4 @@
-// Commits that changed a file or a folder, and the commit each line is from.
+// The commits that changed a file or folder, and the commit of each line.
 
 import { toAddress } from "./address.js";
 import { makeCrumbs } from "./crumbs.js";
@@ -37,14 +37,14 @@ export async function showHistory(shown, view) {
 }
 
 function makeCommit(one, { project, path }) {
-  // A team's store has the heads of branches: of other commits there is nothing to open.
+  // A team's store has only the heads of branches, so files of other commits cannot be opened.
   if (isTeam()) return h("li", {}, h("code", {}, one.commit.slice(0, SHORT)), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)}`));
   const isFile = path && !path.endsWith("/");
   const changes = { view: "changes", project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path };
   return h("li", {}, h("a", { class: "hit", href: toAddress(changes) }, h("code", {}, one.commit.slice(0, SHORT))), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)} · `, isFile ? h("a", { href: toAddress({ view: "file", project, path, rev: one.commit }) }, "the file then") : h("a", { href: toAddress({ view: "folder", project, rev: one.commit }) }, "the files then")));
 }
 
-/** Return a function from a line as it is now to the one that was committed; null: none was. */
+/** Return a function from a current line to the committed one, or null if it was not committed. */
 async function mapLines({ project, path }) {
   const answer = await call("changes", { project, rev: "HEAD", include: [`/${escapeGlob(path)}`], limit: 1, max_tokens: 1_000_000 });
   const hunks = answer.results[0]?.hunks ?? [];
@@ -58,7 +58,7 @@ async function mapLines({ project, path }) {
   };
 }
 
-/** Show in front of each line which commit it is from; a second call takes that away. */
+/** Show the commit of each line next to it; a second call hides the commits. */
 export async function toggleBlame(file) {
   const { pane, lines, shown } = file;
   if (pane.margin) {

@@ -1,10 +1,10 @@
-// The daemon's table of languages: which files are of which, for counts and for colours.
+// The daemon's table of languages and their files, for counts and highlighting.
 
 let rows = [];
 const byEnding = new Map();
 const byName = new Map();
 
-/** Fetch the table; it holds nothing of anybody's code. */
+/** Fetch the table, which contains no user's code. */
 export async function loadLanguages() {
   rows = await (await fetch("/static/languages.json")).json();
   for (const row of rows) {
@@ -15,7 +15,7 @@ export async function loadLanguages() {
   }
 }
 
-/** Return the language of a path by its name alone: `{name, type, …}`; null: none is known. */
+/** Return the language of a path by its name: `{name, type, …}`, or null. */
 export function languageOf(path) {
   const name = path.slice(path.lastIndexOf("/") + 1);
   if (byName.has(name)) return byName.get(name);

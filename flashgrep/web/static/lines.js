@@ -1,4 +1,4 @@
-// A file's lines, fetched where they are looked at: blocks of lines, each asked for once.
+// The lines of a file, fetched on demand in blocks, each block once.
 
 import { lex, lexerFor } from "./highlight.js";
 import { languageOf } from "./languages.js";
@@ -6,10 +6,10 @@ import { call } from "./rpc.js";
 
 export const BLOCK = 1000;
 const MOST_BYTES = 196_608;
+/** Requests for one block; the rest of very long lines is only in the raw file. */
 const MOST_PIECES = 16;
-/** Requests for one block: of lines that are longer, the rest is left to the raw file. */
 
-/** A file of a project, at a revision or as it is. */
+/** A file of a project, at a revision or now. */
 export class Lines {
   constructor(place, signal) {
     this.place = place;
@@ -24,7 +24,7 @@ export class Lines {
     this.family = lexerFor(languageOf(place.path)?.name);
   }
 
-  /** Fetch the block that has a line, unless that is done. */
+  /** Fetch the block of a line, unless it was fetched before. */
   load(line) {
     const block = Math.floor((Math.max(line, 1) - 1) / BLOCK);
     if (!this.loading.has(block)) this.loading.set(block, this.#fetch(block));
@@ -47,7 +47,7 @@ export class Lines {
       from = { continuation_start_line: cursor.continuation_start_line, continuation_start_byte: cursor.continuation_start_byte };
       if (cursor.continuation_start_line >= first + BLOCK) break;
     }
-    // Whatever is missing, as of a file that has become shorter, is empty: it is not asked for again and again.
+    // Missing lines, as when a file has become shorter, are empty, so that they are not requested again and again.
     while (lines.length < Math.min(BLOCK, this.total - first + 1)) lines.push("");
     const found = { lines: lines.slice(0, BLOCK), tokens: null, start: undefined };
     this.blocks.set(block, found);
@@ -63,15 +63,15 @@ export class Lines {
     this.total = answer.total_lines_available ?? answer.end_line;
     this.size = answer.file_size;
     this.hash = answer.file_hash ?? "";
-    this.note = [answer.encoding === "utf-8" ? "" : answer.encoding, answer.line_ending === "lf" ? "" : answer.line_ending, answer.invalid_bytes ? `${answer.invalid_bytes} bytes that are no text` : ""].filter(Boolean).join(", ");
+    this.note = [answer.encoding === "utf-8" ? "" : answer.encoding, answer.line_ending === "lf" ? "" : answer.line_ending, answer.invalid_bytes ? `${answer.invalid_bytes} invalid bytes` : ""].filter(Boolean).join(", ");
   }
 
-  /** Return a line's text, or undefined where it has not come yet. */
+  /** Return a line's text, or undefined if it is not loaded yet. */
   text(line) {
     return this.blocks.get(Math.floor((line - 1) / BLOCK))?.lines?.[(line - 1) % BLOCK];
   }
 
-  /** Return a line's tokens; those of its block are found at the first call. */
+  /** Return a line's tokens; those of its whole block are computed at the first call. */
   tokens(line) {
     const number = Math.floor((line - 1) / BLOCK);
     const block = this.blocks.get(number);

@@ -1,4 +1,4 @@
-// Figures of the index and of the questions that this tab has asked, as plots.
+// Plots of the index's figures and of this tab's queries.
 
 import { count, h, show, svg, tell } from "./dom.js";
 import { toAddress } from "./address.js";
@@ -8,7 +8,7 @@ import { isTeam } from "./server.js";
 const MB = 1e6;
 const SLOWEST = 10;
 
-/** Show the figures of a project, or of each project where none is meant. */
+/** Show the figures of a project, or of all projects. */
 export async function showNumbers(shown, view) {
   try {
     const names = shown.project ? [shown.project] : (await call("stats", {})).projects;
@@ -31,7 +31,7 @@ function makeProject(stats) {
   const sizes = [["grams", stats.gram_bytes / MB]];
   if (!isTeam()) sizes.push(["vectors", stats.vector_bytes / MB], ["symbols, chunks, tables", Math.max(stats.index_size_bytes - stats.gram_bytes - stats.vector_bytes, 0) / MB]);
   return h("section", {}, name, stats.root ? h("p", { class: "none" }, stats.root) : null,
-    h("dl", { class: "tiles" }, tile("State", stats.stage + (stats.watching || isTeam() ? "" : ", not watched")), counted("Files", stats.total_files), counted("Lines", stats.total_lines), counted("Pieces for search by meaning", stats.total_chunks), indexing ? tile("Indexed", `${Math.round(indexing.share * 100)} %${left}`) : null, counted("Waiting", stats.files_pending), tile("Last update", stats.last_update ? new Date(stats.last_update * 1000).toLocaleString() : "never")),
+    h("dl", { class: "tiles" }, tile("State", stats.stage + (stats.watching || isTeam() ? "" : ", not watched")), counted("Files", stats.total_files), counted("Lines", stats.total_lines), counted("Chunks for search by meaning", stats.total_chunks), indexing ? tile("Indexed", `${Math.round(indexing.share * 100)} %${left}`) : null, counted("Waiting", stats.files_pending), tile("Last update", stats.last_update ? new Date(stats.last_update * 1000).toLocaleString() : "never")),
     [stats.problem, stats.watch_problem, stats.stage_detail, ...(stats.settings_warnings ?? [])].filter(Boolean).map((text) => h("p", { class: "problem" }, text)),
     makeBars("Size of the index, MB", sizes),
     stats.total_files === undefined ? null : makeBars("Coverage, files", [["searched", stats.total_files - sum(skipped)], ...Object.entries(skipped).map(([reason, files]) => [`left out: ${reason}`, files])]));
@@ -41,7 +41,7 @@ function sum(counts) {
   return Object.values(counts).reduce((total, one) => total + one, 0);
 }
 
-/** Return a plot of bars; what it shows is a text for those who do not see it. */
+/** Return a bar chart; its label describes it to screen readers. */
 function makeBars(title, rows) {
   const most = Math.max(...rows.map(([, value]) => value), 1e-9);
   const told = rows.map(([name, value]) => `${name} ${format(value)}`).join(", ");
@@ -58,15 +58,15 @@ function format(value) {
 }
 
 function makeQuestions() {
-  if (!asked.length) return h("section", {}, h("h1", {}, "Questions"), h("p", { class: "none" }, "This tab has asked none yet."));
+  if (!asked.length) return h("section", {}, h("h1", {}, "Questions"), h("p", { class: "none" }, "This tab has sent none yet."));
   const most = Math.max(...asked.map((one) => one.took), 1);
   const times = asked.map((one) => one.took).sort((one, other) => one - other);
   const at = (share) => times[Math.min(Math.floor(times.length * share), times.length - 1)].toFixed(0);
   const dots = asked.map((one, index) => svg("circle", { class: one.complete === false ? "unsure" : "", cx: 10 + (index / Math.max(asked.length - 1, 1)) * 740, cy: 130 - (one.took / most) * 110, r: 4 }, svg("title", {}, `${one.method}: ${one.took.toFixed(0)} ms`)));
-  const label = `${asked.length} questions, half within ${at(0.5)} ms, 95 % within ${at(0.95)} ms, the slowest ${most.toFixed(0)} ms`;
+  const label = `${asked.length} queries: median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, slowest ${most.toFixed(0)} ms`;
   const slow = [...asked].sort((one, other) => other.took - one.took).slice(0, SLOWEST);
-  return h("section", {}, h("h1", {}, "Questions of this tab"), h("p", {}, label),
-    h("figure", {}, h("figcaption", {}, "Milliseconds, in the order they were asked; red: not complete"), svg("svg", { class: "plot", viewBox: "0 0 760 140", role: "img", "aria-label": label }, svg("line", { x1: 0, y1: 132, x2: 760, y2: 132 }), dots)),
-    h("h2", {}, "The slowest"),
+  return h("section", {}, h("h1", {}, "Queries of this tab"), h("p", {}, label),
+    h("figure", {}, h("figcaption", {}, "Milliseconds, in order of time; red: incomplete answers"), svg("svg", { class: "plot", viewBox: "0 0 760 140", role: "img", "aria-label": label }, svg("line", { x1: 0, y1: 132, x2: 760, y2: 132 }), dots)),
+    h("h2", {}, "Slowest"),
     h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Method"), h("th", {}, "Asked"), h("th", { class: "figure" }, "here, ms"), h("th", { class: "figure" }, "in the daemon, ms"))), h("tbody", {}, slow.map((one) => h("tr", {}, h("td", {}, one.method), h("td", {}, h("code", {}, JSON.stringify(one.params).slice(0, 200))), h("td", { class: "figure" }, one.took.toFixed(0)), h("td", { class: "figure" }, one.inside === undefined ? "" : one.inside.toFixed(0)))))));
 }

@@ -1,4 +1,4 @@
-// Beside a file: its outline, and what a name in it means, where it is used and who calls it.
+// The side panel of a file: its outline, or the definition, uses and callers of a name.
 
 import { toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
@@ -22,7 +22,7 @@ export async function showOutline(panel, { shown, asking }) {
   show(panel, h("h2", {}, "Outline"), rows.length ? h("ul", {}, rows) : h("p", { class: "none" }, "Nothing is defined here."));
 }
 
-/** Ask what a name means; `jumps`: go to its definition if it has one. Returns the definition's address, or null. */
+/** Look up a name; `jumps`: go to its definition if it has one. Returns the definition's address, or null. */
 export async function showName(panel, { shown, asking }, place, jumps) {
   const asked = target(shown, { line: place.line, column: place.column, position_encoding: "utf-16" });
   show(panel, h("h2", { class: "name" }, place.name), h("p", { class: "none" }, "…"));
@@ -33,7 +33,7 @@ export async function showName(panel, { shown, asking }, place, jumps) {
   const step = async (method) => {
     show(list, h("p", { class: "none" }, "…"));
     const answer = await call(method, method === "references" ? { ...asked, limit: 200 } : asked, asking.signal);
-    show(list, h("h2", {}, `${STEPS[method]} (${count(answer.results.length)}${answer.next ? "+" : ""})`), makePlaces(answer.results, shown), answer.reason ? h("p", { class: "none" }, `${answer.reason}: ${answer.detail ?? ""}`) : null, answer.unsure ? h("p", { class: "none" }, `${answer.unsure} more are too vague to tell`) : null);
+    show(list, h("h2", {}, `${STEPS[method]} (${count(answer.results.length)}${answer.next ? "+" : ""})`), makePlaces(answer.results, shown), answer.reason ? h("p", { class: "none" }, `${answer.reason}: ${answer.detail ?? ""}`) : null, answer.unsure ? h("p", { class: "none" }, `${answer.unsure} more are too uncertain to show`) : null);
   };
   show(panel, h("h2", { class: "name" }, place.name), found.signature ? h("pre", {}, found.signature) : null, found.documentation ? h("p", { class: "doc" }, found.documentation) : null, h("h2", {}, "Defined"), found.results.length ? makePlaces(found.results, shown) : h("p", { class: "none" }, `${found.reason ?? "nothing"}: ${found.detail ?? ""}`), h("div", { class: "actions" }, steps), list);
   if (found.results.length) await step("references");

@@ -1,4 +1,4 @@
-// A question as it is typed, `needle file:src/ -lang:css case:yes`, to the call that answers it.
+// Translating a typed query, `needle file:src/ -lang:css case:yes`, to a call.
 
 export const KINDS = {
   text: { label: "Text", method: "query", command: "query", field: "query" },
@@ -14,7 +14,7 @@ const WILD = /[*?[\]{}]/;
 export const PAGE = 40;
 const MOST_COUNTED = 5000;
 
-/** Return a question's text and its filters: `{text, filters: [{name, value, not, source}], problems}`. */
+/** Return a query's text and filters: `{text, filters: [{name, value, not, source}], problems}`. */
 export function parse(typed) {
   const filters = [];
   const problems = [];
@@ -22,7 +22,7 @@ export function parse(typed) {
   const text = typed.replace(FILTER, (source, before, not, name, quoted, plain) => {
     const value = quoted ?? plain;
     if (name === "text") texts.push(value);
-    else if (not && !NEGATED.has(name)) problems.push(`-${name}: only file: and lang: can be left out`);
+    else if (not && !NEGATED.has(name)) problems.push(`-${name}: only file: and lang: can be negated`);
     else if (name === "case" && !(value in CASES)) problems.push("case: takes yes, no or auto");
     else if (value) filters.push({ name, value, not: Boolean(not), source: source.trim() });
     return before;
@@ -30,23 +30,23 @@ export function parse(typed) {
   return { text: [text.trim(), ...texts].filter(Boolean).join(" "), filters, problems };
 }
 
-/** Return a filter as it is typed. */
+/** Return a filter in the syntax of the search box. */
 export function write(name, value, not = false) {
   return `${not ? "-" : ""}${name}:${/\s/.test(value) || value === "" ? `"${value}"` : value}`;
 }
 
-/** Return a typed question with a filter more; `replaces`: in place of those of the name that are not negated. */
+/** Return a typed query with one more filter; `replaces`: drop those of this name that are not negated. */
 export function withFilter(typed, filter, replaces = "") {
   const kept = replaces ? without(typed, parse(typed).filters.filter((one) => one.name === replaces && !one.not)) : typed;
   return `${kept.trim()} ${filter} `.trimStart();
 }
 
-/** Return a typed question without some of its filters. */
+/** Return a typed query without some of its filters. */
 export function without(typed, filters) {
   return filters.reduce((left, one) => left.replace(one.source, ""), typed).replace(/\s{2,}/g, " ").trim();
 }
 
-/** Return a folder's name as globs have it: its own wildcards mean themselves. */
+/** Return a folder's name with its glob characters escaped. */
 export function escapeGlob(path) {
   return path.replace(/[*?[\]{}\\]/g, (one) => `[${one}]`);
 }
@@ -56,7 +56,7 @@ function toGlobs(value) {
   return WILD.test(value) ? [value] : [`**/*${value}*`, `**/*${value}*/**`];
 }
 
-/** Return the call for a question: `{method, params, kind}`, or null where there is nothing to ask. */
+/** Return the call for a query: `{method, params, kind}`, or null if the query is empty. */
 export function toCall(typed, kind, project, languages) {
   const { text, filters } = parse(typed);
   const of = (name, not = false) => filters.filter((one) => one.name === name && one.not === not).map((one) => one.value);
@@ -90,14 +90,14 @@ export function toCall(typed, kind, project, languages) {
   return { method, params, kind: used };
 }
 
-/** Return the call that looks for most words of a text that no line has; null: there is only one. */
+/** Return the call that searches for most words of a text that no line has, or null if it has only one word. */
 export function toWords(asking) {
   if (asking.kind !== "text" || !/\s/.test(asking.params.query.trim())) return null;
   const { mode, order, ...params } = asking.params;
   return { ...asking, params };
 }
 
-/** Return a call with what the page needs beside the question. */
+/** Return a call with the parameters that the page adds to every query. */
 export function forPage({ method, params }, more = {}) {
   const limits = { limit: PAGE, max_tokens: 200_000 };
   if (method === "query") Object.assign(limits, { context: 1, spans: true, position_encoding: "utf-16", deadline_ms: 10_000 });
@@ -105,7 +105,7 @@ export function forPage({ method, params }, more = {}) {
   return { ...params, ...limits, ...more };
 }
 
-/** Return the parameters that count the hits of each file. */
+/** Return the parameters for counting the hits of each file. */
 export function forCounts({ params }) {
   const { order, ...rest } = params;
   return { ...rest, output: "count", order: "path", limit: MOST_COUNTED, max_tokens: 1_000_000, deadline_ms: 10_000 };
@@ -115,7 +115,7 @@ function quote(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Return the `fgrep` command of a call. */
+/** Return the `fgrep` command for a call. */
 export function toCommand({ params, kind }) {
   const { command, field } = KINDS[kind];
   const words = ["fgrep", command];
@@ -130,7 +130,7 @@ export function toCommand({ params, kind }) {
   return words.join(" ");
 }
 
-/** Return the JSON-RPC request of a call. */
+/** Return the JSON-RPC request for a call. */
 export function toRequest({ method, params }) {
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 }

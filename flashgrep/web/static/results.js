@@ -1,14 +1,14 @@
-// Results of one file: its path, and its hits with the lines around them.
+// The results in one file: its path, and its hits with the lines around them.
 
 import { toAddress } from "./address.js";
 import { h } from "./dom.js";
 import { languageOf } from "./languages.js";
 import { lex, lexerFor, paint } from "./highlight.js";
 
+/** The most characters of a line that are shown; a hit further right is shown with the text before it. */
 const MOST_LINE = 400;
-/** Characters of a line that are shown; a hit far behind is shown with what is before it. */
 
-/** Return the group of a file: its element, its `hits`, and `draw`, which shows them by line. */
+/** Return the group of a file: its element, its `hits`, and `draw`, which shows them in line order. */
 export function makeGroup(hit, shown, asking) {
   const path = hit.file_path;
   const project = hit.project ?? asking.params.project ?? shown.project;

@@ -1,4 +1,4 @@
-// The revision that is looked at: a branch, a tag, or whatever name git knows.
+// Choosing the revision to show: a branch, a tag, or any other name that git accepts.
 
 import { go } from "./address.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { isTeam } from "./server.js";
 
 const known = new Map();
 
-/** Return a box for the revision of what is shown; empty: as the files are now. */
+/** Return a box for the revision to show; empty: the current files. */
 export function makeRevisions(shown) {
   const list = h("datalist", { id: "revisions" });
   const box = h("input", { type: "text", class: "rev", list: "revisions", value: shown.rev, placeholder: isTeam() ? "HEAD" : "as it is now", "aria-label": "Revision", autocomplete: "off", onfocus: () => fill(list, shown.project), onchange: () => go({ ...shown, rev: box.value.trim() }) });

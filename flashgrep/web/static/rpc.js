@@ -1,11 +1,11 @@
-// JSON-RPC to the daemon: the cookie goes by itself, the key proves that our origin asks (see web/visitors.py).
+// JSON-RPC to the daemon: the browser sends the cookie; the key proves that the request is from our origin (web/site.py).
 
 import { isTeam, readKey } from "./server.js";
 
 const REMEMBERED = 200;
 let next = 1;
 
-/** The daemon's error object, or what kept its answer away. */
+/** The daemon's error object, or why there is no response. */
 export class RpcError extends Error {
   constructor(message, status, data = {}) {
     super(message);
@@ -14,7 +14,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The questions this tab has asked: method, what was asked, milliseconds here and in the daemon, coverage. */
+/** The calls of this tab: method, query, milliseconds here and in the daemon, coverage. */
 export const asked = [];
 
 async function send(path, options) {
@@ -24,7 +24,7 @@ async function send(path, options) {
     response = await fetch(path, { ...options, headers, credentials: "same-origin", cache: "no-store", referrerPolicy: "no-referrer" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new RpcError(isTeam() ? "the server does not answer" : "the daemon does not answer; is fgrep web or fgrep serve running?", 0);
+    throw new RpcError(isTeam() ? "the server does not respond" : "the daemon does not respond; is fgrep web or fgrep serve running?", 0);
   }
   if (response.status === 401) {
     dispatchEvent(new Event("flashgrep:unsigned"));
@@ -33,7 +33,7 @@ async function send(path, options) {
   return response;
 }
 
-/** Return a method's result; `signal` gives the question up, which ends it in the daemon too. */
+/** Return a method's result; `signal` cancels the call, in the daemon too. */
 export async function call(method, params, signal) {
   const began = performance.now();
   const body = JSON.stringify({ jsonrpc: "2.0", id: next++, method, params });
@@ -45,7 +45,7 @@ export async function call(method, params, signal) {
   return result;
 }
 
-/** Return a file's bytes as they are, as a Blob. */
+/** Return a file's bytes, unchanged, as a Blob. */
 export async function download(place) {
   const response = await send(`/raw?${new URLSearchParams(place)}`, {});
   if (!response.ok) throw new RpcError((await response.json()).error?.message ?? response.statusText, response.status);

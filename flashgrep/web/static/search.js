@@ -1,4 +1,4 @@
-// Search while typing: the question, its results by file, what narrows them, and the keys.
+// Search while typing: the query, its results by file, and the filters that narrow them.
 
 import { go, toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
@@ -9,16 +9,16 @@ import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
 import { isTeam, offers } from "./server.js";
 
+/** Of keys pressed within this time, the first starts a search at once, and the last one after a pause. */
 const PAUSE_MS = 40;
-/** Of keys that come faster than this the first asks at once, and the last. */
+/** Counts are requested after this long without typing, since they visit every hit. */
 const REST_MS = 250;
-/** Counts are asked for when nobody has typed for so long: they look at every hit. */
 
 let running = null;
 let pause = 0;
 let lastKey = -Infinity;
 
-/** Show the filters of a question as chips; one is removed by a click. */
+/** Show the filters of a query as chips; a click removes one. */
 export function showChips(typed, change) {
   const { filters, problems } = parse(typed);
   const chips = filters.map((one) =>
@@ -27,14 +27,14 @@ export function showChips(typed, change) {
   show(document.getElementById("chips"), chips, problems.map((one) => h("span", { class: "problem" }, one)));
 }
 
-/** Give up the question that runs, if any. */
+/** Cancel the running search, if any. */
 export function stop() {
   clearTimeout(pause);
   running?.abort();
   running = null;
 }
 
-/** Ask at once, or at the next pause where keys come fast. */
+/** Search at once, or at the next pause while keys are pressed quickly. */
 export function askSoon(shown, view) {
   stop();
   const since = performance.now() - lastKey;
@@ -43,7 +43,7 @@ export function askSoon(shown, view) {
   pause = setTimeout(() => ask(shown, view), PAUSE_MS);
 }
 
-/** Ask what is shown now, and show the answer as it comes. */
+/** Run the current query, and show the answer as it arrives. */
 export async function ask(shown, view) {
   stop();
   const mine = (running = new AbortController());
@@ -83,7 +83,7 @@ export async function ask(shown, view) {
   }
 }
 
-/** Wait until nobody has typed for a while. */
+/** Wait for a pause in typing. */
 function rest(signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, REST_MS);
@@ -139,7 +139,7 @@ function makeAsLinks(asking) {
   return h("p", { class: "as" }, copy("Copy link", location.href), isTeam() ? null : copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)));
 }
 
-/** Put a text on the clipboard; where the browser has none for this address, show it. */
+/** Copy a text to the clipboard; if the browser does not allow that for this address, show the text. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -151,6 +151,6 @@ async function copyText(text) {
 
 function makeWelcome() {
   const example = (q, kind, what) => h("li", {}, h("a", { href: toAddress({ q, in: kind }), onclick: (event) => { event.preventDefault(); go({ q, in: kind }); } }, h("code", {}, q)), ` ${what}`);
-  return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text. Filters narrow it; press ? for the keys."), h("ul", {},
-    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "but not where the path has “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null));
+  return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text to search for. Filters narrow the search; press ? for the keys."), h("ul", {},
+    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "not in paths that contain “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null));
 }

@@ -1,4 +1,4 @@
-// What a browser is shown that is not signed in.
+// The page for a browser that is not signed in.
 
 import { h } from "./dom.js";
 import { signIn, signOut, wayIn } from "./server.js";
@@ -7,18 +7,18 @@ function again() {
   dispatchEvent(new Event("flashgrep:signed"));
 }
 
-/** Return the way in: a form for a token, or what to do. */
+/** Return how to sign in: a form for a token, or instructions. */
 export function makeSignIn() {
   const parts = { link: makeLinkHint, token: makeForm, proxy: makeProxyHint }[wayIn()]();
   return h("div", { class: "notice" }, h("h1", {}, "Not signed in"), parts);
 }
 
 function makeLinkHint() {
-  return h("p", {}, "Run ", h("code", {}, "fgrep web"), " in a terminal. It opens this page by a link that works once; links end with the daemon.");
+  return h("p", {}, "Run ", h("code", {}, "fgrep web"), " in a terminal. It opens this page with a one-time link. Links become invalid when the daemon ends.");
 }
 
 function makeProxyHint() {
-  return h("p", {}, "The server in front of this one has named nobody who may look. ", h("a", { href: location.pathname, target: "_self", onclick: () => location.reload() }, "Try again"), ", or ask whoever runs it.");
+  return h("p", {}, "The proxy in front of this server has not identified a permitted user. ", h("a", { href: location.pathname, target: "_self", onclick: () => location.reload() }, "Try again"), ", or ask its administrator.");
 }
 
 function makeForm() {
@@ -39,10 +39,10 @@ function makeForm() {
       button.disabled = false;
     }
   };
-  return h("form", { class: "sign-in", onsubmit: submit }, h("p", {}, "Give your token of the team. It is sent to this server once, and not kept in the browser; you stay signed in for twelve hours."), h("label", { for: "token" }, "Token"), token, button, problem);
+  return h("form", { class: "sign-in", onsubmit: submit }, h("p", {}, "Enter your team token. It is sent to this server once and not kept in the browser; you stay signed in for twelve hours."), h("label", { for: "token" }, "Token"), token, button, problem);
 }
 
-/** Return a button that signs out, where one has signed in here. */
+/** Return a button to sign out, if the browser signed in by this page. */
 export function makeSignOut() {
   if (wayIn() !== "token") return null;
   return h("button", { type: "button", onclick: () => signOut().finally(again) }, "Sign out");

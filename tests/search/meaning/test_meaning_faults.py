@@ -245,7 +245,7 @@ async def test_an_embedder_that_hangs_holds_up_no_question_for_long(root: Path) 
             for _ in range(3):
                 answer = await asked(workspace, "how are passwords hashed")
                 assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-        assert "no answer within" in answer.problem
+        assert "no response within" in answer.problem
 
 
 async def test_a_changed_file_that_cannot_be_embedded_is_found_by_its_words(root: Path) -> None:
