@@ -199,7 +199,7 @@ def test_a_file_that_crashes_the_worker_is_skipped_and_the_rest_parsed(fragile: 
 def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
     with IsolatedParser(fragile, seconds=3) as parser:
         bad, good = parser.parse([("python", b"hang"), ("python", b"a = 1")])
-    assert bad == Skipped("unparsed", "symbols: no end after 3 s")
+    assert bad == Skipped("unparsed", "symbols: not finished after 3 s")
     assert isinstance(good, Parsed)
 
 
@@ -207,7 +207,7 @@ def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: li
 def test_a_file_that_keeps_the_worker_busy_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
     with IsolatedParser(fragile) as parser:
         bad, good = parser.parse([("python", b"spin"), ("python", b"a = 1")])
-    assert bad == Skipped("unparsed", "symbols: no end after 15 s of processor time")
+    assert bad == Skipped("unparsed", "symbols: not finished after 15 s of processor time")
     assert isinstance(good, Parsed)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.grammar import grammar_of, parse_tree
-from flashgrep.ingest.parse.layout import Mender
+from flashgrep.ingest.parse.layout import LayoutRepairer
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.scoping import read_scopes
@@ -293,7 +293,7 @@ def test_looking_for_mistakes_costs_no_more_than_a_few_parses(language: str, lin
     for text in (line * 1_000, "".join(" " * (at % 50) + line for at in range(600))):
         data, grammar = text.encode(), grammar_of(language)
         begun = time.thread_time()
-        mender = Mender(language, grammar, data, begun + 5)
-        mender.mend(parse_tree(grammar, data, 5).root_node)
-        assert len(mender.text) == len(data)
+        repairer = LayoutRepairer(language, grammar, data, begun + 5)
+        repairer.repair(parse_tree(grammar, data, 5).root_node)
+        assert len(repairer.text) == len(data)
         assert time.thread_time() - begun < 5

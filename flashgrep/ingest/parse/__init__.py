@@ -1,6 +1,6 @@
-"""Symbols of a file: what it defines, calls, imports and builds upon, by tree-sitter or by patterns.
+"""Symbols of a file: what it defines, calls, imports and inherits from, by tree-sitter or by patterns.
 
-``parse_symbols`` is the whole of it; ``isolate`` runs it in a process that may crash or hang without harm.
+``parse_symbols`` is the entry point; ``isolate`` runs it in a process that may crash or hang without harm.
 """
 
 import time
@@ -21,11 +21,11 @@ from flashgrep.model import Skipped
 __all__ = ["ParsedFile", "pack", "parse_symbols", "unpack"]
 
 MAX_BYTES = 4_000_000
-"""Larger files are data or bundles; a tree takes about 15 times its text."""
+"""Larger files are data or bundles; a syntax tree takes about 15 times the memory of its text."""
 MAX_SECONDS = 5.0
-"""The slowest real file of the kernel takes 2 s; past this a grammar is lost in its own error recovery."""
+"""The slowest file of the kernel takes 2 s; beyond this a grammar is lost in its own error recovery."""
 MAX_LINE = 20_000
-"""Mean bytes a line: past it the file is minified, its names mean nothing."""
+"""Mean bytes per line beyond which a file is minified, so that its names mean nothing."""
 
 
 def parse_symbols(
@@ -36,10 +36,10 @@ def parse_symbols(
     seconds: float = MAX_SECONDS,
     keep_tree: Callable[[Node], None] | None = None,
 ) -> ParsedFile | Skipped:
-    """Return the symbols of a file in a language that has some, or why this one has none.
+    """Return the symbols of a file in a language that has some, or why this file has none.
 
-    ``keep_tree`` is given the root of the syntax tree, if there is one, for who would parse the text for that again; of
-    a text from which macros were taken it is not.
+    ``keep_tree`` receives the root of the syntax tree, if there is one and nothing was blanked out for it, so that the
+    caller need not parse the text again.
     """
     if len(data) > max_bytes:
         return Skipped("too_large", f"symbols: over {max_bytes} bytes")
@@ -68,10 +68,10 @@ def parse_symbols(
 
 
 def _read_inserts(found: ParsedFile, data: bytes, deadline: float) -> ParsedFile:
-    """Return a file's symbols with those of code in other languages inside of it.
+    """Return a file's symbols with those of code in other languages inside it.
 
     Raises:
-        ParseTimeout: the deadline, in processor time of this thread, is over.
+        ParseTimeout: the deadline, in processor time of this thread, has passed.
 
     """
     inserted = list[ParsedFile]()

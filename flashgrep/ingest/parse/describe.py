@@ -1,4 +1,4 @@
-"""What an answer says about a definition, read from the file's own text: lines, signature, documentation, receiver."""
+"""What an answer says about a definition, read from the file's text: lines, signature, documentation, receiver."""
 
 import re
 from typing import Final
@@ -8,28 +8,28 @@ from flashgrep.languages import LANGUAGES
 
 SIGNATURE_CHARS: Final = 200
 _WINDOW: Final = 1200
-"""Bytes of a definition that are looked at for its signature and its documentation string."""
+"""Bytes of a definition that are read for its signature and its documentation string."""
 _COMMENT_LINES: Final = 40
-"""A longer comment is a licence or an essay; its first line is elsewhere."""
+"""Lines of a comment that are read; a longer one is a licence or an essay."""
 _PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)')
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
 _WORD: Final = re.compile(r"\w")
 _HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
-"""What says where the head of a definition ends."""
+"""The bytes that decide where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(
     rb"(?:(?<!\w)(\w++)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
 )
-"""What a call is made on, with what is between: a word, the end of an expression, or type arguments."""
+"""A receiver (a word, the end of an expression, or type arguments) and the operator after it."""
 _JOINTS: Final = frozenset({b".", b">", b":"})
-"""What that ends with."""
+"""Last bytes of these operators."""
 _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
-"""Languages in which an arrow asks what is before it; elsewhere a type or a body follows it."""
+"""Languages in which an arrow accesses a member; elsewhere a type or a body follows it."""
 _JOINS: Final = frozenset({"php", "perl"})
-"""Languages in which a point joins two texts."""
+"""Languages in which a dot concatenates strings."""
 _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
-"""Words after which a point begins an expression in Swift: ``case .red``."""
+"""Words after which a dot begins an expression in Swift: ``case .red``."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
@@ -49,7 +49,7 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
 
 
 def _leads(head: bytes) -> bool:
-    """Whether what is before a definition on its line is only words like ``export const``."""
+    """Return whether a definition is preceded on its line only by words like ``export const``."""
     return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
 
 
@@ -77,7 +77,7 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
     if language == "elixir":
         first = max(1, lines.line(start) - _COMMENT_LINES)
         *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
-        # What is before the end of another function, or its beginning, is about that one.
+        # If another function ends or begins in between, the text belongs to that one.
         between = lines.data[last.end() : start] if last is not None else b""
         above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
@@ -87,7 +87,7 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
 
 
 def _arguments_end(text: bytes) -> int:
-    """Return where the colon is that ends the head of a Python definition."""
+    """Return the offset of the colon that ends the head of a Python definition."""
     depth = 0
     for at, byte in enumerate(text):
         if byte in b"([{":
@@ -100,25 +100,25 @@ def _arguments_end(text: bytes) -> int:
 
 
 def _comment_above(lines: Lines, language: str, line: int) -> str:
-    """Return the first line that says something in the comment right above."""
+    """Return the first line with words in the comment right above."""
     markers = LANGUAGES[language].comments
     above: list[str] = []
     for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
         text = lines.text(number).strip()
         if text.startswith(("@", "#[", "[")) and not above:
-            continue  # annotations are between a comment and what it is about
+            continue  # annotations may follow the comment
         marker = next((marker for marker in markers if text.encode().startswith(marker)), None)
         if marker is None or text.startswith("{-#"):
             break
         above.append(text.removeprefix(marker.decode()))
-    said = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
-    return next((text for text in said if _WORD.search(text)), "")[:SIGNATURE_CHARS]
+    lines_of_text = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
+    return next((text for text in lines_of_text if _WORD.search(text)), "")[:SIGNATURE_CHARS]
 
 
 def receiver(data: bytes, name: int, language: str) -> str | None:
-    """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
+    """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None if there is none."""
     before = data[max(0, name - 80) : name]
-    if before.rstrip()[-1:] not in _JOINTS:  # most names stand alone: a tenth of the time of the expression
+    if before.rstrip()[-1:] not in _JOINTS:  # most names have none; this check takes a tenth of the expression's time
         return None
     found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
     if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):

@@ -1,10 +1,9 @@
-"""Code inside of another language: Vue, Svelte and Astro, pages, ERB and EJS, notebooks, fences in prose.
+"""Code inside another language: Vue, Svelte and Astro, pages, ERB and EJS, notebooks, fences in prose.
 
-The rest of a file is blanked out, so that what is found in its code is at its place in the file. Of templates
-the expressions are kept, too: a function that a component's markup alone calls has that for its caller. They become
-statements among the scripts: what is around one, quotes and braces, becomes the signs that make it a statement, as many
-bytes as before. A component's tag is a statement that names it. An expression whose brackets do not match is left out,
-so that it cannot spoil the script.
+The rest of a file is blanked out, so that offsets in its code are offsets in the file. Expressions in templates are
+kept, too, since a function may be called only by a component's markup. They become statements among the scripts: the
+quotes or braces around an expression are replaced by as many bytes that make it a statement. A component's tag becomes
+a statement that names it. An expression with unbalanced brackets is left out, so that it cannot spoil the script.
 """
 
 import re
@@ -18,7 +17,7 @@ _COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _COMPONENT: Final = rb"<(?P<tag>[A-Z][\w.]*)"
 _VUE: Final = re.compile(
     _COMPONENT
-    # Each part ends at a brace or a quote, so that a template without the closing one takes time in its length.
+    # Each part ends at a brace or a quote, so that a template without the closing one takes linear time.
     + rb"|\{\{(?P<shown>[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}\}"
     + rb"|\s(?P<name>v-[\w.:\[\]-]++|[:@#][\w.:\[\]-]++)(?P<equals>\s*=\s*)(?P<quote>[\"'])"
     + rb"(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
@@ -30,7 +29,7 @@ _HANDLER: Final = re.compile(
     rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)", re.DOTALL
 )
 _BRACED: Final = re.compile(_COMPONENT + rb"|\{")
-# What may be escaped, and what nothing ends, is passed over, so that nothing is looked through twice.
+# Escapes, strings and comments are consumed whole, even if they never end, so that nothing is scanned twice.
 _SIGN: Final = re.compile(
     rb"\\.|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+(?:`|\Z)|/\*.*?(?:\*/|\Z)|[()\[\]{}]",
     re.DOTALL,
@@ -43,7 +42,7 @@ _BINDS: Final = {b"each": re.compile(rb"\sas\s"), b"await": re.compile(rb"\s(?:t
 
 
 def keep_vue(markup: bytes, text: bytearray) -> None:
-    """Put the expressions of a Vue component's markup into the text of its scripts."""
+    """Copy the expressions in a Vue component's markup into the text of its scripts."""
     if _PUG.search(markup):
         return
     for found in _VUE.finditer(markup):
@@ -53,7 +52,7 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
             _keep(text, found.start(), found.end("shown"), b";(", found["shown"], b")")
         else:
             name, value = found["name"], found["value"]
-            if name.startswith((b"#", b"v-slot")):  # it binds names
+            if name.startswith((b"#", b"v-slot")):  # these bind names
                 continue
             if name == b"v-for" and (bound := _EACH.match(value)):
                 value = value[bound.end() :].rjust(len(value))
@@ -63,16 +62,16 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
 
 
 def keep_handlers(markup: bytes, text: bytearray) -> None:
-    """Put what a page's elements do on events into the text of its scripts."""
+    """Copy the event handlers of a page's elements into the text of its scripts."""
     for found in _HANDLER.finditer(markup):
         before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + b"{"
         _keep(text, found.start("equals"), found.end("value"), before, found["value"], b"}")
 
 
 def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
-    """Put what is in braces in a component's markup into the text of its scripts.
+    """Copy the expressions in braces in a component's markup into the text of its scripts.
 
-    ``head``: what may begin such an expression and is none of it.
+    ``head``: what may precede an expression in its braces.
     """
     at = 0
     while found := _BRACED.search(markup, at):
@@ -85,7 +84,7 @@ def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) 
             at = sign.end()
             depth += (sign[0] == b"{") - (sign[0] == b"}")
         if depth:
-            return  # nothing tells where it ends; nor, then, where others begin
+            return  # it never ends, so where others begin is unknown
         code = markup[found.end() : at - 1]
         if head is not None and (begun := head.match(code)):
             if begun["block"] is None:
@@ -106,7 +105,7 @@ def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
 
 
 def _keep(text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes) -> None:
-    """Write an expression between what makes a statement of it; ``end``: where the expression ends."""
+    """Write an expression between the bytes that make it a statement; ``end``: where the expression ends."""
     waiting = list[bytes]()
     for sign in _SIGN.finditer(code):
         if sign[0] in _PAIRS:
@@ -129,21 +128,21 @@ _DIRECTIVE: Final = re.compile(
 )
 _QUOTED: Final = re.compile(rb"^[ \t]{0,3}>[ \t>]*", re.MULTILINE)
 _MOST_FENCES: Final = 2_000
-"""Of a text; each is parsed by itself, since one that is broken must not hide the next."""
+"""Fences of one text; each is parsed by itself, since a broken one must not hide the next."""
 
 
 class Insert(NamedTuple):
-    """Code in a file of another language: where it begins, and its text."""
+    """Code in a file of another language: its own language, where it begins, and its text."""
 
     language: str
     start: int
     text: bytes
     defines: bool = False
-    """Whether others can use what is defined there: no example can be used, nor a style by the script alongside it."""
+    """Whether other code can use its definitions: not those of examples, nor those of styles."""
 
 
 def read_fences(language: str, data: bytes) -> Iterator[Insert]:
-    """Yield the code in fences of a text in Markdown, those in lists and quotes as well, and in blocks of the other."""
+    """Yield the code in a Markdown text's fences, also in lists and quotes, or in the blocks of reStructuredText."""
     if language == "rst":
         for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
             if name := _code_language(found[2]):
@@ -163,7 +162,7 @@ def read_fences(language: str, data: bytes) -> Iterator[Insert]:
 
 
 def _code_language(named: bytes) -> str:
-    """Return the language that a fence is marked with, if that is code whose definitions we read."""
+    """Return the language that a fence is labelled with, if it is code whose definitions we read."""
     return _NAMES.get(named.decode("utf-8", "replace").lower(), "")
 
 
@@ -173,10 +172,10 @@ _NAMES: Final = {
     if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
     for name in (row.name, *row.aliases.split(), *(file.lower() for file in row.files.split() if file.isalnum()))
 }
-"""Languages by what people mark a fence with: their names and the endings of their files."""
+"""Languages by the labels of fences: their names and the endings of their files."""
 
 
-# A tag that nothing ends goes as far as the next one begins, so that a text of such tags takes time in its length.
+# A tag that never ends reaches to the beginning of the next, so that a text of such tags takes linear time.
 _SCRIPT: Final = re.compile(
     rb"<script\b([^><]*+(?:<(?!script\b)[^><]*+)*+)>(.*?)(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
@@ -195,7 +194,7 @@ _TAGS: Final = {
     "erb": re.compile(rb"<%[-=]?(?![#%])()(.*?)(?:-?%>|\Z)", re.DOTALL),
     "php": re.compile(rb"<\?(?:php\b|=)()(.*?)(?:\?>|\Z)", re.DOTALL),
 }
-"""Code of the server within a page: what it begins with, and the code."""
+"""Server code in a page: the mark that it begins with, and the code."""
 _CELL_MARK: Final = re.compile(rb'"(?:cell_type"\s*:\s*"(\w+)"|source"\s*:\s*(\[?))')
 _STRING: Final = re.compile(rb'\s*+,?\s*+"((?:[^"\\\n]|\\.)*+)"')
 _ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)")
@@ -204,11 +203,11 @@ _KERNEL: Final = re.compile(rb'"language"\s*:\s*"(\w+)"')
 
 _PAGES: Final = frozenset({"html", "ejs", "erb", "php", "vue", "svelte", "astro"})
 HOSTS: Final = _PAGES | {"markdown", "rst"}
-"""Languages whose files hold code of others."""
+"""Languages whose files contain code in other languages."""
 
 
 def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
-    """Return the grammar that a file's scripts are in, and its text with everything else made blanks."""
+    """Return the grammar for a file's scripts, and its text with everything else blanked out."""
     text = bytearray(_BLANKED.sub(b" ", data))
     if language in {"erb", "jupyter"}:
         return (_read_cells if language == "jupyter" else _read_tags)(language, data, text), bytes(text)
@@ -226,19 +225,19 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
             if hidden is not _SCRIPT or _NO_CODE.search(found[1]):
                 continue
             scripts.append((found.start(2), _blank_tags(language, found[2])))
-            # What is right TypeScript is read wrongly as JavaScript, hardly vice versa.
+            # The grammar of JavaScript fails on TypeScript; the reverse is rare.
             if typed := _TYPED.search(found[1]):
                 grammar = "tsx" if typed[1].lower() == b"tsx" else "typescript"
     _TEMPLATES[language](bytes(markup), text)
     if language == "astro" and _MARKUP.search(text, front_end):
         grammar = "tsx"
-    for start, script in scripts:  # last, since one may be in an expression
+    for start, script in scripts:  # last, since a script may be inside an expression
         text[start - 1 : start + len(script)] = b";" + script
     return grammar, bytes(text)
 
 
 def _read_tags(language: str, data: bytes, text: bytearray) -> str:
-    """Return a page's grammar, and put its code of the server into a text of blanks, each piece as a statement."""
+    """Return a page's grammar, and write its server code into a text of blanks, each piece as a statement."""
     for code in _TAGS[language].finditer(data):
         start, end = code.span(2)
         if code[1] != b"#":
@@ -254,11 +253,11 @@ _TEMPLATES: Final[dict[str, Callable[[bytes, bytearray], object]]] = {
     "svelte": lambda markup, text: keep_braces(markup, text, _SVELTE_HEAD),
     "vue": keep_vue,
 }
-"""What keeps the expressions of a language's markup."""
+"""By language, the function that keeps the expressions of its markup."""
 
 
 def _blank_tags(language: str, script: bytes) -> bytes:
-    """Return a page's script without what the server puts in: a name where it puts a value, else nothing."""
+    """Return a page's script without server code; a name replaces code that inserts a value."""
     if language not in _TAGS:
         return script
 
@@ -270,7 +269,7 @@ def _blank_tags(language: str, script: bytes) -> bytes:
 
 
 def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
-    """Yield the code of other languages in a file, beside that of its own: styles, pages' scripts, fences in prose."""
+    """Yield the code in other languages in a file, besides its own: styles, scripts of pages, fences in prose."""
     if language in {"markdown", "rst"}:
         yield from read_fences(language, data)
     if language not in _PAGES:
@@ -280,7 +279,7 @@ def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
         grammar, scripts = read_scripts("html", page)
         if scripts.strip():
             yield Insert(grammar, 0, scripts, defines=language == "html")
-    if language == "ejs":  # its scripts are read with the code of the server
+    if language == "ejs":  # its scripts are parsed with the server code
         yield Insert("html", 0, _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page))
     for style in _STYLE.finditer(page) if language != "ejs" and b"<style" in data else ():
         written = _STYLED.search(style[1])
@@ -289,9 +288,9 @@ def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
 
 
 def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
-    """Return the grammar of a notebook's kernel, and put the code of its cells into a text of blanks.
+    """Return the grammar of a notebook's kernel, and write the code of its cells into a text of blanks.
 
-    A cell's lines are JSON texts. Each begins a line of its own where its quote is, since indentation counts.
+    A cell's lines are JSON strings. Each begins a line of its own at its quote, since indentation counts.
     """
     is_code = False
     for mark in _CELL_MARK.finditer(data):
@@ -310,6 +309,6 @@ def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:
-    """Return what an escape of JSON stands for, with blanks before it up to its length."""
+    """Return what a JSON escape stands for, with blanks before it that keep the length."""
     meant = {b"\\n": b"\n", b'\\"': b'"', b"\\\\": b"\\"}.get(found[0], b"")
     return meant.rjust(len(found[0]))

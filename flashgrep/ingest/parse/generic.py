@@ -1,6 +1,6 @@
-"""Symbols by regular expressions: words that introduce a name, nothing more.
+"""Symbols by regular expressions: keywords that introduce a name, nothing more.
 
-For languages without a grammar here, and for what a grammar could make nothing of.
+For languages without a grammar here, and for text that a grammar could not parse.
 """
 
 import re
@@ -29,13 +29,13 @@ _WORDS: Final = {
     "variable": "var",
 }
 _KIND_OF: Final = {word: KIND_ID[kind] for kind, words in _WORDS.items() for word in words.split("|")}
-# Words before a name are counted: they may stand on lines of their own, and without a bound a file of such lines, each
-# a beginning, takes the square of its length.
+# The number of modifiers is bounded: each may be on a line of its own, and a file of such lines would take quadratic
+# time, since each line may begin a definition.
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:[(@#]\s*)?(?:(?:pub|public|private|protected|internal|export|static|abstract|async|override|open|sealed"
     r"|final|inline|external|extern|declare|default|partial|my|our|local"
     r"|suspend|operator|infix|data|case|implicit|lateinit|mutating|unsafe|@[\w.]+)(?:\([^()\n]*\))?\s+){0,8}"
-    # Between the word and the name: Go's receiver, type parameters, what a name belongs to.
+    # Between the keyword and the name: Go's receiver, type parameters, what a name belongs to.
     rf"({'|'.join(_KIND_OF)})\*?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:[^\W\d][\w$]*(?:\.|::|:(?=\w+\s*\()))*"
     r"([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
     re.MULTILINE,
@@ -96,7 +96,7 @@ _BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
     ),
     **dict.fromkeys(("javascript", "typescript", "tsx"), (("method", _METHOD),)),
 }
-"""Languages in which no word introduces a member, or not each, with what each kind of them looks like."""
+"""Languages in which not every member has a keyword, with patterns for the shape of each kind."""
 _CLOSED_BY_LINES: Final = frozenset(
     (
         "c",
@@ -115,7 +115,7 @@ _CLOSED_BY_LINES: Final = frozenset(
         "typescript",
     )
 )
-"""Languages whose strings end with their line, unless three quotes or a backtick begin them."""
+"""Languages whose strings end with their line, unless they begin with three quotes or a backtick."""
 
 _QUALIFIER: Final = re.compile(rb"(?:[^\W\d][\w<>,]*(?:\.|::)|::)+(?=[^\s.:])")
 _CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
@@ -125,25 +125,25 @@ _SKIP_DASHES: Final = re.compile(rb"--[^\n]*|\"[^\"\n]*\"")
 _SKIP_BRACES: Final = re.compile(rb"\{#.*?(?:#\}|\Z)", re.DOTALL)
 _IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
 _PACKAGE: Final = KIND_ID["package"]
-"""Its name stays whole, as with a grammar."""
+"""The name of a package stays whole, as with a grammar."""
 _PROSE: Final = frozenset({"bibtex", "tex"})
-"""Dots in their titles and keys say nothing."""
+"""Languages in whose titles and keys dots separate nothing."""
 _BY_LINES: Final = frozenset({"vim"})
-"""Comments and strings end with their line: where the grammar says otherwise it has lost its way."""
+"""Languages whose comments and strings end with their line, so that the grammar is wrong about longer ones."""
 _LET_BINDS: Final = frozenset({"javascript", "rust", "swift", "tsx", "typescript"})
-"""Languages in which ``let`` makes no functions."""
+"""Languages in which ``let`` does not define functions."""
 _CLEAR: Final = frozenset(
     b"fn func fun function def defn defun sub proc procedure subroutine class interface trait".split()
 )
 _QUOTES: Final = (b'"', b"'")
 _BEFORE_LONG: Final = (b"@", b"$", b"R", b"#")
-"""What is before the quote of a string over several lines, in C#, C++, Rust and Swift."""
+"""What precedes the quote of a string over several lines in C#, C++, Rust and Swift."""
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(
     b"if for foreach while switch return catch function is sizeof and or not when match with".split()
 )
 _STATEMENTS: Final = frozenset(b"return new else throw case await yield".split())
-"""Words that begin a line with parentheses and a brace that defines nothing."""
+"""Words that begin a line which has parentheses and a brace but defines nothing."""
 
 
 def generic_tags(language: str, data: bytes) -> ParsedFile:
@@ -153,7 +153,7 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     skip = _SKIP_BRACES if b"{#" in comments else skip
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
     table = _table(language, data)
-    # Operators are named in quotes, and begin like strings; what defines them does not.
+    # An operator's name may be in quotes, like a string; its definition does not begin with them.
     table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
     calls = np.array([found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED], np.int64)
     return ParsedFile(
@@ -166,7 +166,7 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
 
 
 def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
-    """Yield what words introduce, as rows of a table, with the word."""
+    """Yield what keywords introduce, as rows of a table, each with its keyword."""
     more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
     for found in _DEFINITION.finditer(data):
         name, name_end = found.span(2)
@@ -197,7 +197,7 @@ def _table(language: str, data: bytes) -> Ints:
     rows: dict[int, Row] = {}
     if language in PATTERNS:
         for row in _by_patterns(language, data):
-            rows.setdefault(row[0], row)  # of two kinds the first is the surer one
+            rows.setdefault(row[0], row)  # of two kinds, the first is more certain
     else:
         rows = {row[0]: row for row, _ in _find_introductions(language, data)}
         if LANGUAGES[language].comments[:1] == (b"//",):
@@ -208,13 +208,13 @@ def _table(language: str, data: bytes) -> Ints:
     return np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
 
 
-def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) -> Ints:
-    """Return what looks like a definition in a text that its grammar could not read as a whole, as rows of a table.
+def find_missed_definitions(language: str, data: bytes, errors: Ints, skips: Ints) -> Ints:
+    """Return what looks like a definition in a text that its grammar could not fully parse, as rows of a table.
 
-    Inside of ``errors``, spans that the grammar made nothing of, all words count; elsewhere it may have taken what
-    follows a mistake for something else, and those count that hardly ever are before anything but a definition, and
-    methods where their shape tells them. ``skips`` are comments and strings. A language's own patterns count
-    everywhere. In C the words also introduce mere mentions (``struct file *f``): no rows.
+    Inside ``errors``, spans that the grammar could not parse, all keywords count. Elsewhere the grammar may have
+    misread what follows an error, so those keywords count that rarely precede anything but a definition, and methods
+    with a typical shape. ``skips`` are comments and strings. A language's own patterns count everywhere. In C, keywords
+    also introduce mere mentions (``struct file *f``), so there are no rows.
     """
     found: Ints
     if language in PATTERNS:
@@ -225,8 +225,8 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     introduced = list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
-    # A string is a guess of the grammar's, to get past the mistake, if it begins right after a letter, or if it goes
-    # on over lines that end strings: it begins at the end of another one then.
+    # A string is only the grammar's guess, to get past an error, if it begins right after a letter, or if it continues
+    # although strings end with their line: then it begins where another string ends.
     unclosed = [quote * 3 for quote in _QUOTES if data.count(quote * 3) % 2]
     trusted = np.zeros(len(skips), np.bool_)
     for number, (start, end) in enumerate(skips.tolist()):
@@ -253,7 +253,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
 
 
 def is_inside(offsets: Ints, spans: Ints) -> Bools:
-    """Return which offsets are in one of the spans, which are sorted and apart from each other."""
+    """Return which offsets are in one of the spans, which are sorted and disjoint."""
     if not len(spans):
         return np.zeros(len(offsets), np.bool_)
     before = np.searchsorted(spans[:, 0], offsets, side="right") - 1

@@ -1,6 +1,6 @@
-"""What a file imports and exports, read from its statements' text: names, where from, and as what.
+"""What a file imports and exports, read from the text of its statements: names, their modules, their aliases.
 
-A module is told as it is written there; ``search/resolution/modules.py`` knows where that leads.
+A module is named as it is written there; ``search/resolution/modules.py`` resolves it.
 """
 
 import re
@@ -11,25 +11,25 @@ from typing import Final, TypeGuard
 from flashgrep.ingest.parse.lookup import FileSymbols
 
 WHOLE, ALL, DEFAULT = "", "*", "default"
-"""What may be imported alongside a name: the module itself, all of its names, what it exports as its default."""
+"""What may be imported besides single names: the module itself, all of its names, its default export."""
 ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
 PACKAGED: Final = frozenset({"java", "kotlin", "groovy", "scala", "csharp", "php"})
-"""Languages whose files say which package they are of, and what they import by its full name."""
+"""Languages whose files state their package, and import by full names."""
 DOTTED: Final = frozenset({*PACKAGED, "elixir"})
-# Sources are anybody's: none of these may take more than a few steps a character.
+# Sources are untrusted: none of these may take more than a few steps per character.
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FROM: Final = re.compile(
     r"""\s*(import|export)(?:\s+(?:type\s+|typeof\s+)?|(?=[*{]))(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL
 )
-_PASSES_ON_ALL: Final = re.compile(rb"\bexport(?:\s+type)?\s*[*/]")
-"""``export *``, or a comment that may be before the star."""
+_REEXPORTS_ALL: Final = re.compile(rb"\bexport(?:\s+type)?\s*[*/]")
+"""``export *``, or a comment that may precede the star."""
 _REQUIRED: Final = re.compile(
     r"""(?:(?:const|let|var|import)\s+|,\s*)(\w[\w$]*|\{[^{}]*\})\s*=\s*require\(\s*["']([^"']+)["']\s*\)(?:\.(?P<member>[\w$]+))?"""
 )
 _LATER: Final = re.compile(
     r"""(?:const|let|var)\s+(\w[\w$]*|\{[^{}]*\})\s*=\s*await\s+import\(\s*["']([^"']+)["']\s*\)(?P<member>)"""
 )
-# Matched where ``export`` stands: to search a whole text for them takes 80 times as long as for that word.
+# Matched only where the word ``export`` was found: searching a text for these takes 80 times as long as for the word.
 _HERE: Final = r"(?:(?<![\w$.])export%s|(?<![\w$.]module\.)(?<=module\.)exports\s*=\s*)"
 _EXPORTED: Final = re.compile(_HERE % r"\s+(?:type\s+)?" + r"\{([^{}]*)\}(?!\s*from\b)")
 _DEFAULT: Final = re.compile(
@@ -38,19 +38,19 @@ _DEFAULT: Final = re.compile(
 )
 _RENAMED: Final = re.compile(r"(?<![\w$])([\w$]++)\s*+:\s*+([\w$]+)")
 _EXPORTS: Final = re.compile(r"(?<![\w$])exports\.([\w$]+)\s*=\s*([A-Za-z_$][\w$]*)")
-_GIVEN: Final = re.compile(rb"\s*+(?:as\b|[\\#/])")
-_GIVEN_IN_OBJECT: Final = re.compile(rb"\s*+(?:as\b|[\\#/:])")
-"""What follows a name that is given another one, or hides that in a comment."""
+_ALIASED: Final = re.compile(rb"\s*+(?:as\b|[\\#/])")
+_ALIASED_IN_OBJECT: Final = re.compile(rb"\s*+(?:as\b|[\\#/:])")
+"""What follows a name that gets an alias, or a comment that may hide this."""
 _BEFORE: Final = (
     rb"(?:\bdefault\s+(?:async\s+|abstract\s+)*(?:(?:function\*?|class|interface)\s+)?"
     rb"|\bexports?(?:\.[\w$]+)?\s*=\s*|\)\.%s)\Z"
 )
-_GIVES: Final = re.compile(_BEFORE % b"")
-_GIVES_IN_OBJECT: Final = re.compile(_BEFORE % rb"|:\s*")
-"""What is before a name that is exported under another one, or is a member of a module."""
+_ALIASES: Final = re.compile(_BEFORE % b"")
+_ALIASES_IN_OBJECT: Final = re.compile(_BEFORE % rb"|:\s*")
+"""What precedes a name that is exported under an alias, or is a member of a module."""
 _MOST_BEFORE: Final = 100
 _ENDS_BEFORE: Final = (b"default", b"async", b"abstract", b"function", b"*", b"class", b"interface", b"=", b").", b":")
-"""What ``_GIVES`` and ``_GIVES_IN_OBJECT`` may end with."""
+"""What ``_ALIASES`` and ``_ALIASES_IN_OBJECT`` may end with."""
 _GO_IMPORT: Final = re.compile(r"""(?:(?<![\w.])([\w.]++)\s++)?["`]([^"`]+)["`]""")
 _BRACED: Final = re.compile(r"(?:([\w.]+\.)\{([^{}]*)\}|([^,{}]+))(?:,|$|\s*)")
 _AS: Final = re.compile(r"\s+as\s+|\s*=>\s*")
@@ -58,14 +58,14 @@ _ELIXIR_NAME: Final = re.compile(r"\bas:\s*(\w+)")
 _ELIXIR_OPTIONS: Final = re.compile(r"\)?,\s*\w+:.*|[()]")
 _USE: Final = re.compile(r"\buse\s")
 _TREE: Final = re.compile(r"[{},;]|\Z")
-"""What ends a part of a tree of Rust's imports."""
+"""What ends a part of a nested import in Rust."""
 _PYTHON_COMMENT: Final = re.compile(r"#[^\n]*|\\\n")
 _MAJOR_VERSION: Final = re.compile(r"v\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A name that stands for something of another module; ``name``: what, or ``WHOLE``, ``ALL``, ``DEFAULT``."""
+    """A local name for something in another module; ``name``: its name there, or ``WHOLE``, ``ALL``, ``DEFAULT``."""
 
     local: str
     module: str
@@ -75,12 +75,12 @@ class Import:
 
 @dataclass(slots=True)
 class FileImports:
-    """A file's imports by the names they bind, the modules all of whose names it takes, and its exports."""
+    """A file's imports by the names they bind, the modules it imports all names of, and its exports."""
 
     names: dict[str, list[Import]] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
     exports: dict[str, Import] = field(default_factory=dict)
-    """What is exported under another name than it has here, or from elsewhere; ``module`` "" is the file itself."""
+    """What is exported under an alias, or from another module; ``module`` "" is the file itself."""
     export_stars: list[Import] = field(default_factory=list)
 
     def add(self, one: Import) -> None:
@@ -92,7 +92,7 @@ class FileImports:
 
 
 def read_imports(symbols: FileSymbols) -> FileImports:
-    """Return what a file in one of the languages that ``scoping`` knows imports and exports."""
+    """Return what a file imports and exports."""
     found = FileImports()
     for start, end in symbols.parsed.statements.tolist():
         text = symbols.data[start:end].decode("utf-8", "replace")
@@ -112,7 +112,7 @@ def read_imports(symbols: FileSymbols) -> FileImports:
         else:
             _read_ecma(_COMMENT.sub("", text) if "//" in text or "/*" in text else text, start, found)
     if symbols.language in ECMA:
-        _read_written(symbols, found)
+        _read_exports(symbols, found)
     return found
 
 
@@ -129,12 +129,12 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
             yield Import(local or name, module.strip(), ALL if name == "*" else name, offset)
         elif local:
             yield Import(local, name, WHOLE, offset)
-        else:  # ``import a.b`` binds a, and makes sure of b
+        else:  # ``import a.b`` binds a, and loads b
             yield Import(name.partition(".")[0], name.partition(".")[0], WHOLE, offset)
 
 
 def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
-    """Yield the imports of a statement that names packages, ``a.b.C``, some with braces, stars and other names."""
+    """Yield the imports of a statement that names packages (``a.b.C``), with braces, stars and aliases."""
     flat = " ".join(_COMMENT.sub(" ", text).replace("\\", ".").split()).rstrip("; ")
     keyword, _, said = flat.removeprefix("global ").partition(" ")
     takes_all = (language == "elixir" and keyword == "import") or (language == "csharp" and "=" not in said)
@@ -161,7 +161,7 @@ def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
 
 
 def read_rust(text: str, offset: int) -> Iterator[Import]:
-    """Yield what a ``use`` of Rust brings: ``use a::{b::{self, C as D}, e::*};``; a module as ``a::b``."""
+    """Yield the imports of a ``use`` in Rust: ``use a::{b::{self, C as D}, e::*};``; modules are written ``a::b``."""
     flat = " ".join(_COMMENT.sub(" ", text).split())
     if (keyword := _USE.search(flat)) is None:
         return
@@ -208,12 +208,12 @@ def _read_ecma(text: str, offset: int, found: FileImports) -> None:
             found.add(Import(first, module, DEFAULT, offset))
 
 
-def _read_written(symbols: FileSymbols, found: FileImports) -> None:
-    """Read what is not a statement of import: exports of the file's own names, and CommonJS."""
+def _read_exports(symbols: FileSymbols, found: FileImports) -> None:
+    """Read what is not in import statements: exports of the file's own names, and CommonJS."""
     data = symbols.data
     exported = [one.start() for one in re.finditer(b"export", data)]
     words = [word for word in ((_REQUIRED, b"require("), (_LATER, b"import(")) if word[1] in data]
-    text = data.decode("latin-1") if exported or words else ""  # offsets stay bytes; names are nearly always ASCII
+    text = data.decode("latin-1") if exported or words else ""  # keeps byte offsets; names are nearly always ASCII
 
     def is_code(one: re.Match[str] | None) -> TypeGuard[re.Match[str]]:
         return one is not None and symbols.role(one.start(1)) is not None
@@ -235,37 +235,37 @@ def _read_written(symbols: FileSymbols, found: FileImports) -> None:
 
 
 def may_rename(symbols: FileSymbols, name: str) -> bool:
-    """Whether a file may know what has a name under another one; where it does, ``read_imports`` tells which.
+    """Return whether a file may have an alias for a name; if it does, ``read_imports`` finds it.
 
-    Nearly no file does, and to look at the words around the name takes a hundredth of reading all that is imported.
+    Hardly any file has one, and checking the text around the name takes a hundredth of the time of reading all imports.
     """
     data = symbols.data
     if symbols.language == "go":
         return False
     is_ecma, size = symbols.language in ECMA, len(name.encode())
-    given = _GIVEN_IN_OBJECT if is_ecma and (b"require(" in data or b"import(" in data) else _GIVEN
-    gives = _GIVES_IN_OBJECT if b"exports" in data else _GIVES
-    # Of most words the text's end before them tells; the expression takes ten times as long.
+    after = _ALIASED_IN_OBJECT if is_ecma and (b"require(" in data or b"import(" in data) else _ALIASED
+    before = _ALIASES_IN_OBJECT if b"exports" in data else _ALIASES
+    # For most words, how the text before them ends is enough; the expression takes ten times as long.
     return any(
-        given.match(data, at + size)
+        after.match(data, at + size)
         or (
             is_ecma
             and data[max(0, at - _MOST_BEFORE) : at].rstrip().endswith(_ENDS_BEFORE)
-            and gives.search(data, max(0, at - _MOST_BEFORE), at)
+            and before.search(data, max(0, at - _MOST_BEFORE), at)
         )
         for at in symbols.words(name.encode(), fold=False)
     )
 
 
 def may_export(symbols: FileSymbols, name: str) -> bool:
-    """Whether a file may export a name: a barrel passes on all of a hundred files, of which one has it."""
+    """Return whether a file may export a name: a barrel re-exports a hundred files, only one of which has the name."""
     if symbols.language not in ECMA or name == DEFAULT or name.encode() in symbols.data:
         return True
-    return _PASSES_ON_ALL.search(symbols.data) is not None
+    return _REEXPORTS_ALL.search(symbols.data) is not None
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, name given to it) of ``a, b as c``."""
+    """Yield (name, local name) of ``a, b as c``."""
     for part in text.split(","):
         name, _, local = (piece.strip() for piece in part.strip().removeprefix("type ").partition(" as "))
         if name:

@@ -1,9 +1,9 @@
-"""Parsing in a process of its own: a file that crashes or hangs a grammar is skipped with a reason, the rest parsed.
+"""Parsing in a separate process: a file that crashes or hangs a grammar is skipped with a reason, the rest is parsed.
 
-The module is that process's program, too: batches in on stdin, one answer a file on stdout, in order. A batch is a
-frame (``child_process``) and the texts it announces; an answer is a frame and the bytes it announces:
-``[[language, size], …]`` for a batch; ``[packed size, [name size, …]]`` or ``[reason, detail]`` for an answer. A file
-that crashes a grammar ends the process: the indexer sees which answer is missing.
+This module is also that process's program: it reads batches from stdin, and writes one answer per file to stdout, in
+order. A batch is a frame (``child_process``), ``[[language, size], …]``, followed by the texts. An answer is a frame,
+``[packed size, [name size, …]]`` or ``[reason, detail]``, followed by the bytes it announces. If a file crashes a
+grammar, the process ends, and the indexer sees which answer is missing.
 """
 
 import gc
@@ -29,12 +29,12 @@ from flashgrep.model import Skipped
 
 COMMAND = (sys.executable, "-m", "flashgrep.ingest.parse.isolate")
 STOPPED_SECONDS = 120.0
-"""The worker is ended after ``FILE_SECONDS`` of a file's processor time; this is for one that gets none."""
+"""A worker ends after ``FILE_SECONDS`` of processor time for a file; this bound is for one that gets no such time."""
 BATCH_BYTES = 4_000_000
 MEMORY_BYTES = 3 << 30
-"""Address space; the largest file accepted needs about 200 MB, the interpreter and grammars map 600 MB."""
+"""Address space; the largest file accepted needs about 200 MB, and the interpreter and grammars map 600 MB."""
 FILE_SECONDS = 15.0
-"""The parser gives up on a file itself after 5 s; three times that means it hangs where it cannot look at the clock."""
+"""The parser itself gives up on a file after 5 s; at three times that, it hangs where it does not check the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Parsed:
 
 
 class _WorkerGoneError(Exception):
-    """The worker ended, or had to be ended, before it answered; says how."""
+    """The worker ended, or had to be ended, before it answered; the message says how."""
 
 
 class IsolatedParser:
-    """One parsing process, started when first needed and again after a file ended it; not for use by two threads."""
+    """A parsing process, started when first needed and again after a file ended it; only for one thread at a time."""
 
     def __init__(self, command: Sequence[str] = COMMAND, seconds: float = STOPPED_SECONDS) -> None:
         self._command = tuple(command)
@@ -78,7 +78,7 @@ class IsolatedParser:
                     answer = self._receive()
                     at += 1
                     yield answer
-            except (_WorkerGoneError, OSError) as gone:  # by the file it has not answered
+            except (_WorkerGoneError, OSError) as gone:  # because of the file without an answer
                 self.close()
                 at += 1
                 yield Skipped("unparsed", f"symbols: {gone}")
@@ -119,11 +119,11 @@ class IsolatedParser:
                 raise _WorkerGoneError("the parser was closed")
             descriptor = self._process.stdout.fileno()
             if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise _WorkerGoneError(f"no end after {self._seconds:g} s")
+                raise _WorkerGoneError(f"not finished after {self._seconds:g} s")
             if not (more := os.read(descriptor, 1 << 16)):
                 status = self._process.wait(self._seconds)
                 if status == -signal.SIGPROF:
-                    raise _WorkerGoneError(f"no end after {FILE_SECONDS:g} s of processor time")
+                    raise _WorkerGoneError(f"not finished after {FILE_SECONDS:g} s of processor time")
                 raise _WorkerGoneError(f"the grammar crashed (status {status})")
             self._buffer += more
         taken = bytes(self._buffer[:size])
@@ -144,7 +144,7 @@ def main() -> None:
     """Answer batches until stdin ends."""
     limit_memory(MEMORY_BYTES)
     os.nice(5)
-    # What parsing makes has no cycles, but there is much of it: collecting took a tenth of the time.
+    # Parsing makes many objects but no cycles: garbage collection took a tenth of the time.
     gc.freeze()
     gc.disable()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
@@ -165,7 +165,7 @@ def main() -> None:
             except BrokenPipeError:  # the indexer was killed
                 os._exit(1)
         gc.collect()
-        release_memory()  # a large tree's pieces are spread over the heap: 500 MB stayed with a worker otherwise
+        release_memory()  # large trees fragment the heap: a worker kept 500 MB otherwise
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A text with mistakes mended by how its lines are laid out, so that what follows a mistake is read as it is meant.
+"""A text with errors, repaired by the indentation of its lines, so that what follows an error is parsed as intended.
 
-A grammar that meets a mistake guesses how to continue, and may take all that follows for a part of what was begun.
-People and formatters indent, though: lines at one level are parts side by side, deeper ones belong to one before them.
-So each part is parsed by itself, between the lines that hold it, those of a part with an error in the same way, down to
-the mistake: there a bracket is added or a line blanked out. The text stays as long as it is, so places do.
+A grammar that meets an error guesses how to continue, and may take all that follows for a part of what is still open.
+But people and formatters indent: lines at one level are siblings, deeper ones belong to a line before them. So each
+part is parsed by itself, between the lines that enclose it; a part with an error is divided in the same way, down to
+the error, where a bracket is added or a line blanked out. The text keeps its length, so offsets stay the same.
 """
 
 import re
@@ -25,29 +25,29 @@ LAID_OUT: Final = frozenset(
         *("rust", "scala", "swift", "tsx", "typescript", "zig"),
     )
 )
-"""Grammars whose texts are mended. That of C loses nothing more without it, and macros would be taken for mistakes."""
+"""Grammars whose texts are repaired. That of C loses no more without it, and macros would be taken for errors."""
 _BEFORE: Final = {"php": b"<?php\n"}
-"""What a grammar wants before any code."""
+"""What a grammar requires before any code."""
 _EMPTY_BODY: Final = {"python": b"pass\n"}
-"""What stands for a body that is left out, where none is a mistake."""
+"""What replaces a body that is left out, in languages where a missing one is an error."""
 _SPENT: Final = 2
-"""Texts as long as the whole one that are parsed to find the mistakes, at most."""
+"""How many times the length of a text may be parsed to find its errors."""
 _SMALL: Final = 50_000
-"""So many bytes may be parsed of any text: 10 ms."""
+"""Bytes that may be parsed for any text: 10 ms."""
 _EACH: Final = 300
-"""Bytes that a parse costs by itself."""
+"""The fixed cost of a parse, in bytes."""
 _JOINED: Final = 4_000
-"""Bytes of two parts that are tried as one, at most."""
+"""The most bytes of two parts that are tried as one."""
 _TRIES: Final = 8
-"""Lines at a part's own level that are tried without."""
+"""Lines at a part's own level that are left out by trial."""
 _BLANK: Final = re.compile(rb"[^\r\n]")
 _LINE: Final = re.compile(rb"^([ \t]*)([^\s][^\n]*)?\n?", re.MULTILINE)
 _CONTINUES: Final = re.compile(
     rb"[)\]}{.,?=|+>]|&&|\*/|:(?!:)|(?:end|else|elif|elsif|elseif|except|finally|catch|rescue|ensure|until|where)\b"
 )
-"""What begins a line that belongs to the part before it, at whose level it stands."""
+"""What begins a line that belongs to the part before it, though at the same level."""
 _HEAD_ENDS: Final = re.compile(rb"[ \t]*(?:>|[)>\]][^\n]*(?:[{:>]|\bdo))\s*\Z")
-"""A line that ends a head over several lines."""
+"""A line that ends a head of several lines."""
 _LEADS: Final = re.compile(rb"@|\[|template\b|#\[")
 """What begins a line that belongs to the part after it."""
 _COMMENT: Final = rb"\A/\*|\*/"
@@ -59,7 +59,7 @@ _LONG: Final = {
     ),
     **dict.fromkeys(("cpp", "php", "rust", "zig"), re.compile(_COMMENT)),
 }
-"""What begins and ends strings and comments over several lines."""
+"""What begins and ends strings and comments of several lines."""
 _CONDITIONAL: Final = frozenset(("cpp", "csharp", "swift"))
 _CONDITION: Final = re.compile(rb"^[ \t]*#[ \t]*(?:if|else|elif|endif)[^\r\n]*", re.MULTILINE)
 _NAMESPACE: Final = re.compile(
@@ -68,7 +68,7 @@ _NAMESPACE: Final = re.compile(
 _HOLDS: Final = re.compile(
     rb"\b(?:class|struct|interface|enum|impl|trait|module|mod|namespace|object|extension|protocol|describe|record|union)\b"
 )
-"""What a part begins with whose lines are parts worth reading where its head is the mistake."""
+"""What begins a part whose content is worth parsing even if the error is in its head."""
 _CLOSERS: Final = (b"}", b")", b"})")
 
 
@@ -76,14 +76,14 @@ class _Line(NamedTuple):
     start: int
     end: int
     level: int
-    """Blanks before its first sign; -1 of an empty line."""
+    """Columns before its first character; -1 for an empty line."""
 
 
-class Mender:
-    """One text on its way to be mended."""
+class LayoutRepairer:
+    """One text being repaired."""
 
     def __init__(self, name: str, grammar: Grammar, data: bytes, deadline: float) -> None:
-        """Take a text; ``deadline``: when to give up, in processor time of this thread."""
+        """``deadline``: when to give up, in processor time of this thread."""
         self.text = bytearray(data)
         self._data = data
         self.blanked: list[Span] = []
@@ -93,7 +93,7 @@ class Mender:
         self._before = _BEFORE.get(name, b"")
         self._flat = name == "cpp"
         self._empty = _EMPTY_BODY.get(name, b"")
-        # What is compiled on a condition is at its own level without the lines that say so.
+        # Conditional code has the level of its surroundings, without the directives.
         self._conditions = [found.span() for found in _CONDITION.finditer(data)] if name in _CONDITIONAL else []
         for start, end in self._conditions:
             self.text[start:end] = b" " * (end - start)
@@ -105,25 +105,25 @@ class Mender:
         texts = [bytes(self.text[line.start : line.end]) for line in self._lines]
         self._inside = find_inner_lines(texts, _LONG[name]) if name in _LONG else frozenset[int]()
 
-    def mend(self, root: Node) -> None:
-        """Look for the mistakes of the text, whose tree is given, as far as that is affordable.
+    def repair(self, root: Node) -> None:
+        """Find and repair the errors of the text, whose tree is given, as far as that is affordable.
 
         Raises:
             ParseTimeout: the bound was reached.
 
         """
-        # What the grammar has read without an error, and laid out alike, needs no second look.
+        # What the grammar parsed without an error, and with the same layout, needs no check.
         known = [
             (node.start_byte, node.end_byte)
             for node in root.children
             if node.is_named and not node.has_error and not root.is_error
         ]
-        self._mend_run(0, len(self._lines), self._before, b"", known)
+        self._repair_run(0, len(self._lines), self._before, b"", known)
         for start, end in self._conditions:
             self.text[start:end] = self._data[start:end]
 
     def count_strays(self, root: Node) -> int:
-        """Return how many parts of the text begin in the midst of what a tree has at its top."""
+        """Return how many parts of the text begin inside a top-level node of the tree."""
         if self._flat:
             return 0
         starts = {node.start_byte for node in root.children}
@@ -134,10 +134,10 @@ class Mender:
         }
         return len(own - starts)
 
-    def _mend_run(self, low: int, high: int, before: bytes, after: bytes, known: Sequence[Span] = ()) -> None:
-        """Mend parts side by side: the lines from ``low`` to ``high``, between what holds them.
+    def _repair_run(self, low: int, high: int, before: bytes, after: bytes, known: Sequence[Span] = ()) -> None:
+        """Repair sibling parts: the lines from ``low`` to ``high``, between the texts that enclose them.
 
-        ``known``: spans that need no look, sorted and apart from each other.
+        ``known``: spans that need no check, sorted and disjoint.
         """
         parts = self._split(low, high)
         at = 0
@@ -150,7 +150,7 @@ class Mender:
                 continue
             if at < len(parts):
                 second, end = parts[at]
-                # A string or an annotation may continue at its own level.
+                # A string or an annotation may continue at the same level.
                 joined = self._read(first, end)
                 if len(joined) < _JOINED and self._is_whole(before, joined, after):
                     at += 1
@@ -163,10 +163,10 @@ class Mender:
                 if self._is_whole(before, ahead, self._read(first + 1, last), after):
                     self._blank([first])
                     continue
-            self.mend_part(first, last, before, after)
+            self.repair_part(first, last, before, after)
 
     def join(self, first: int, second: int, end: int, before: bytes, after: bytes) -> bool:
-        """Join two parts if the second begins with a mistake: a line at a wrong level, in the midst of one part."""
+        """Join two parts if the second begins with an error: a line at a wrong level, in the middle of one part."""
         if self._is_whole(before, self._read(second, end), after) or self._is_held(first, second, before, after):
             return False
         kept = self._read(second, second + 1)
@@ -178,52 +178,52 @@ class Mender:
         return False
 
     def _is_held(self, first: int, last: int, before: bytes, after: bytes) -> bool:
-        """Return whether a part is whole without the lines that are deeper than its first."""
+        """Return whether a part parses without the lines that are deeper than its first."""
         own, runs = self._find_runs(first, last)
         return self._is_whole(before, self._hold(own, runs), after)
 
     def _find_runs(self, first: int, last: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the lines at a part's own level, and the runs of deeper ones that they hold between them."""
+        """Return the lines at a part's own level, and the runs of deeper lines between them."""
         level = next((line.level for line in self._lines[first:last] if line.level >= 0), 0)
         own = [
             at
             for at in range(first, last)
             if 0 <= self._lines[at].level <= level and at not in self._inside and not self._read(at, at + 1).isspace()
         ]
-        # The lines of a long head, ``run(``, parameters, ``) {``, are of it.
+        # All lines of a long head (``run(``, parameters, ``) {``) count as its own.
         heads = (range(low + 1, high) for low, high in pairwise(own) if _HEAD_ENDS.match(self._read(high, high + 1)))
         own = sorted({*own, *(at for head in heads for at in head)})
         gaps = [(low + 1, high) for low, high in pairwise([*own, last])]
         runs = [(low, high) for low, high in gaps if any(line.level >= 0 for line in self._lines[low:high])]
         return own, runs
 
-    def mend_part(self, first: int, last: int, before: bytes, after: bytes) -> None:
-        """Mend a part that has an error, between what holds it."""
+    def repair_part(self, first: int, last: int, before: bytes, after: bytes) -> None:
+        """Repair a part that has an error, between the texts that enclose it."""
         own, runs = self._find_runs(first, last)
         held = self._hold(own, runs)
-        closer = self.mend_own(own, runs, before, after)
+        closer = self.repair_own(own, runs, before, after)
         if self._left < 0:
             return
         if closer is None:
             holds = _HOLDS.search(self._read(first, first + 1)) is not None
             self._blank(own if holds else range(first, last))
             for low, high in runs if holds else ():
-                self._mend_run(low, high, before, after)
+                self._repair_run(low, high, before, after)
             return
         for number, (low, high) in enumerate(runs):
             ahead = self._hold([at for at in own if at < low], runs[:number])
             behind = self._hold([at for at in own if at >= high], runs[number + 1 :]) + closer + b"\n" + after
             is_sole = len(runs) == 1 and not closer and held == self._hold(own, runs)
             if is_sole or not self._is_whole(before, ahead, self._read(low, high), behind):
-                self._mend_run(low, high, before + ahead, behind)
+                self._repair_run(low, high, before + ahead, behind)
             if self._left < 0:
                 return
         end = self._find_room(last)
         if closer and end is not None and self.text[end : end + len(closer) + 1].isspace():
             self.text[end : end + len(closer)] = closer[: len(self.text) - end]
 
-    def mend_own(self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes) -> bytes | None:
-        """Mend the lines that hold runs of deeper ones; return what has to close them, None where nothing helps."""
+    def repair_own(self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes) -> bytes | None:
+        """Repair the lines that enclose runs of deeper ones; return what must close them, or None if nothing helps."""
         holder = self._hold(own, runs)
         if self._is_whole(before, holder, after):
             return b""
@@ -244,7 +244,7 @@ class Mender:
         return None
 
     def _find_room(self, line: int) -> int | None:
-        """Return where the last sign before a line ends, if the text does not end there."""
+        """Return where the last non-blank character before a line ends, or None if no blank follows it."""
         for at in range(line - 1, -1, -1):
             if text := self._read(at, at + 1).rstrip():
                 end = self._lines[at].start + len(text)
@@ -252,7 +252,7 @@ class Mender:
         return 0
 
     def _split(self, low: int, high: int) -> list[tuple[int, int]]:
-        """Return the parts that lines consist of: each from a line at the level of the first one to the next."""
+        """Return the parts of some lines: each from one line at the level of the first line to the next such line."""
         parts, begun = list[tuple[int, int]](), -1
         level, leads, open_spaces = -1, False, 0
         for at in range(low, high):
@@ -263,7 +263,7 @@ class Mender:
             if line.level != level:
                 continue
             text = bytes(self.text[line.start : line.end]).lstrip()
-            # What is in a namespace is at its level in C++, so its own lines hold nothing.
+            # In C++ the content of a namespace is at its level, so the namespace's lines enclose nothing.
             opens = self._flat and _NAMESPACE.match(text) is not None
             if opens or (
                 open_spaces
@@ -296,7 +296,7 @@ class Mender:
         return start >= end and at > 0 and known[at - 1][1] <= self._lines[last - 1].end
 
     def _is_whole(self, *texts: bytes) -> bool:
-        """Return whether texts, one after the other, are read without an error; False when enough has been parsed."""
+        """Return whether texts, joined, parse without an error; False once enough has been parsed."""
         text = b"".join(texts)
         self._left -= len(text) + _EACH
         seconds = self._deadline - time.thread_time()
@@ -324,7 +324,7 @@ class Mender:
 
 
 def find_inner_lines(lines: Iterable[bytes], quotes: re.Pattern[bytes]) -> frozenset[int]:
-    """Return the lines that begin inside of a string or comment over several lines."""
+    """Return the lines that begin inside a string or comment of several lines."""
     inside, closer = set[int](), b""
     for at, line in enumerate(lines):
         if closer:

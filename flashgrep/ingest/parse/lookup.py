@@ -1,4 +1,4 @@
-"""Occurrences of a name in one file: the text says where the word stands, the columns say what each place is."""
+"""Occurrences of a name in one file: the text has the positions of the word, the columns say what each of them is."""
 
 import hashlib
 import re
@@ -36,29 +36,29 @@ from flashgrep.lazy import LazyAttribute
 Flags = NDArray[np.bool_]
 Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
 ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
-"""Roles, in the order answers give them."""
+"""Roles, in the order in which answers list them."""
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\]|->")
 _SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") | frozenset(
     range(128, 256)
 )
-_TOGETHER: Final = 1_000
-"""Places of a word whose roles are told together."""
+_BATCH: Final = 1_000
+"""Positions of a word whose roles are determined together."""
 OWN: Final = frozenset({"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"})
 """Words for the object a method runs on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place where a name stands; lines and columns from 1, ``offset`` in bytes."""
+    """One position of a name; lines and columns from 1, ``offset`` in bytes."""
 
     name: str
     role: Role
     kind: str
-    """The definition's kind; empty where the name is only used."""
+    """The definition's kind; empty if the name is only used."""
     container: str
-    """The qualified name around: of the definition's scope, or of the definition that uses the name."""
+    """A qualified name: of the scope around the definition, or of the definition around the use."""
     start_line: int
     end_line: int
     line: int
@@ -75,13 +75,13 @@ def split_name(name: str) -> tuple[list[str], str]:
 
 
 class FileSymbols:
-    """A file's text and columns together, answering by name or by place.
+    """A file's text and columns together, with lookups by name and by position.
 
-    Packed columns are unpacked (0.2 ms) when the first word of the text asks for them.
+    Packed columns are unpacked (0.2 ms) when they are first needed.
     """
 
     def __init__(self, parsed: ParsedFile | bytes, data: bytes, kept: dict[object, Any] | None = None) -> None:
-        """``kept``: what is read out of an unsaved text, and goes with it; None: it may be kept by content, for all."""
+        """``kept``: a cache of what is read from an unsaved text, dropped with it; None: cache by content, for all."""
         self.kept = kept
         self._given = parsed
         self.language = packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
@@ -95,7 +95,7 @@ class FileSymbols:
 
     @LazyAttribute
     def digest(self) -> bytes:
-        """Return what stands for the text where that need not be held."""
+        """Return what identifies the text without holding it."""
         return hashlib.blake2b(self.data, digest_size=16).digest()
 
     @LazyAttribute
@@ -105,9 +105,9 @@ class FileSymbols:
 
     @LazyAttribute
     def _by_name(self) -> tuple[Ints, Ints]:
-        """Where the definitions' names begin, ascending, and their rows: a lookup is about few of them."""
+        """Offsets of the definitions' names, ascending, and their rows; a lookup needs few of them."""
         names = self.parsed.definitions[:, NAME]
-        # The rows are in the order in which definitions begin; names of nested ones are not.
+        # Rows are sorted by where definitions begin, which need not be the order of their names.
         order = np.argsort(names)
         return names[order], order
 
@@ -126,7 +126,7 @@ class FileSymbols:
 
     def parent(self, index: int) -> int:
         """Return the innermost scope around a definition, or -1."""
-        if index not in self._parents:  # asked again and again of the same few
+        if index not in self._parents:  # needed again and again for the same few
             row = self.row(index)
             self._parents[index] = self._around(row[START], row[END], index)
         return self._parents[index]
@@ -136,19 +136,19 @@ class FileSymbols:
         return {}
 
     def bases(self, index: int) -> Iterator[int]:
-        """Yield where the bases stand that a type's own head names, not those of types inside it."""
+        """Yield the offsets of the bases in a type's own head, not those of types inside it."""
         row, offsets = self.row(index), self.parsed.marked("base")
         for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
             if self.enclosing(offset) == index:
                 yield offset
 
     def enclosing(self, offset: int) -> int:
-        """Return the innermost definition a place is in, or -1; a name being defined is in what surrounds it."""
+        """Return the innermost definition around an offset, or -1; the name of a definition is in its parent."""
         own = self.index_at(offset)
         return self._around(offset, offset + 1, -1) if own < 0 else self.parent(own)
 
     def around(self, offset: int) -> int:
-        """Return the innermost definition with a place in it, the one whose name is there among them, or -1."""
+        """Return the innermost definition around an offset, even one whose own name is there, or -1."""
         return self._around(offset, offset + 1, -1)
 
     def _around(self, start: int, end: int, but: int) -> int:
@@ -156,19 +156,19 @@ class FileSymbols:
         holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
         mine = [] if but < 0 else table[but, [START, END]].tolist()
         for index in holds[::-1].tolist():
-            # Backwards: the last one that holds a place begins nearest to it, so it is the innermost. One with the same
-            # span is another name of the same thing.
+            # Backwards: of those around a position, the last one begins nearest to it, so it is the innermost. One with
+            # the same span is another name of the same thing.
             if index != but and self.kind(index) in _SCOPES and table[index, [START, END]].tolist() != mine:
                 return index  # type: ignore[no-any-return] # numpy cannot say how deep
         return -1
 
     def container(self, index: int) -> str:
-        """Return the qualified name around a definition, its own qualifier included; empty at top level."""
+        """Return the qualified name around a definition, including its own qualifier; empty at top level."""
         row = self.row(index)
         own = _GENERICS.sub("", self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"))
         own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
         above = self.parent(index)
-        # ``void A::f()`` inside another type names its own; the type around says nothing then.
+        # ``void A::f()`` inside another type names its own type; the one around does not count then.
         outer = self.qualified(above) if above >= 0 and not (own and self.kind(above) in TYPE_KINDS) else ""
         return f"{outer}.{own}" if outer and own else outer or own
 
@@ -184,7 +184,7 @@ class FileSymbols:
         return signature(self.lines, row[NAME], row[START], row[END])
 
     def find_head_end(self, index: int) -> int:
-        """Return the last line of a definition's signature, or of the comment or text that its body begins with."""
+        """Return the last line of a definition's signature, or of the comment or string that its body begins with."""
         row, skips = self.row(index), self.parsed.skips
         end = row[NAME] + find_body(self.data[row[NAME] : row[END]], 0)
         at = int(skips[:, 0].searchsorted(end))
@@ -216,10 +216,10 @@ class FileSymbols:
         return int(order[at]) if at < len(names) and names[at] == offset else -1
 
     def places(self, name: str, *, fold: bool = False) -> Iterator[tuple[int, Role]]:
-        """Yield where the name stands as code and as what, in order of place; ``fold`` ignores ASCII case."""
+        """Yield where the name occurs in code, each with its role, in order; ``fold`` ignores ASCII case."""
         wanted = name.encode()
         words = self.words(wanted, fold=fold)
-        while some := list(islice(words, _TOGETHER)):
+        while some := list(islice(words, _BATCH)):
             for offset, role in zip(some, self._roles(np.array(some, np.int64)), strict=True):
                 index = self.index_at(offset)
                 if index < 0:
@@ -229,7 +229,7 @@ class FileSymbols:
                     yield offset, self.defined_role(index)
 
     def defining(self, name: str, *, fold: bool = False) -> Iterator[int]:
-        """Yield the definitions and declarations of a name, in order of place."""
+        """Yield the definitions and declarations of a name, in order of position."""
         wanted = name.encode()
         for offset in self.words(wanted, fold=fold):
             index = self.index_at(offset)
@@ -237,22 +237,22 @@ class FileSymbols:
                 yield index
 
     def beginning(self, start: str, *, fold: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Yield the definitions and declarations whose names begin so, each with its name."""
+        """Yield the definitions and declarations whose names begin with ``start``, each with its name."""
         wanted = (start.lower() if fold else start).encode()
         for index, row in enumerate(self.rows):
             name = self.data[row[NAME] : row[NAME_END]]
             if not name.isascii():
                 name = self.name(index).encode()
-                is_meant = (name.decode().lower().encode() if fold else name).startswith(wanted)
+                matches = (name.decode().lower().encode() if fold else name).startswith(wanted)
             else:
-                is_meant = (name.lower() if fold else name).startswith(wanted)
-            if is_meant:
+                matches = (name.lower() if fold else name).startswith(wanted)
+            if matches:
                 yield index, name
 
     def calls(self, name: str) -> Iterator[int]:
-        """Yield where the name is called, as ``places`` tells, in less time where it is a frequent word."""
+        """Yield where the name is called, like ``places``, but faster for a frequent word."""
         words, marked = self.words(name.encode(), fold=False), self.parsed.marked("call")
-        while len(marked) and (some := list(islice(words, _TOGETHER))):
+        while len(marked) and (some := list(islice(words, _BATCH))):
             called = _are_among(marked, offsets := np.array(some, np.int64))
             if called.any():
                 offsets = offsets[called]
@@ -260,7 +260,7 @@ class FileSymbols:
                 yield from (offset for offset, role in roles if role == "call")
 
     def occurrence(self, offset: int, role: Role, size: int) -> Occurrence:
-        """Return a place of ``places`` in full; ``size``: bytes of the name."""
+        """Return a result of ``places`` in full; ``size``: bytes of the name."""
         index = self.index_at(offset)
         if index >= 0:
             return self.defined(index)
@@ -268,7 +268,7 @@ class FileSymbols:
         return self._occurrence(offset, text, role, -1, None)
 
     def role(self, offset: int) -> Role | None:
-        """Return what a word that defines nothing is; None inside comments and strings."""
+        """Return the role of a word that defines nothing; None inside comments and strings."""
         if _has(self.parsed.marked("base"), offset):
             return "implementation"
         if _has(self.parsed.marked("import"), offset) or self._within(self.parsed.statements, offset):
@@ -278,14 +278,14 @@ class FileSymbols:
         return None if self._within(self.parsed.skips, offset) else "reference"
 
     def words(self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None) -> Iterator[int]:
-        """Yield the offsets at which the bytes stand as a whole word; ``start``, ``end``: where it may begin."""
+        """Yield the offsets at which the bytes are a whole word; ``start``, ``end``: where it may begin."""
         data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
         extra, size = LANGUAGES[self.language].word, len(wanted)
-        # A word that begins before the end may reach over it.
+        # A word that begins before the end may extend beyond it.
         last = len(data) if end is None else end + size - 1
         at = data.find(wanted, start, last) if wanted else -1
         while at >= 0:
-            # Most places of a short word are inside of longer ones: what is told by the byte before comes first.
+            # Most matches of a short word are inside longer ones, so the byte before is checked first.
             if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _stands_alone(
                 data, at, at + size, extra
             ):
@@ -314,7 +314,7 @@ class FileSymbols:
         )
 
     def _roles(self, offsets: Ints) -> list[Role | None]:
-        """Return what words that define nothing are, as ``role`` does: one by one it takes ten times as long."""
+        """Return the roles of words that define nothing; calling ``role`` for each takes ten times as long."""
         is_import = _are_among(self.parsed.marked("import"), offsets) | _are_within(self.parsed.statements, offsets)
         found: list[Role | None] = ["reference"] * len(offsets)
         for role, where in (
@@ -339,7 +339,7 @@ def _name_pattern(extra: bytes) -> re.Pattern[bytes]:
 
 
 def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
-    """Whether an occurrence may be the one a qualified name means: by its scope, or by what it is called on."""
+    """Return whether an occurrence may be what a qualified name means, by its scope or by its receiver."""
     if not qualifiers:
         return True
     around = [_GENERICS.sub("", part) for part in found.container.split(".") if part]
@@ -369,7 +369,7 @@ def _are_within(spans: Ints, offsets: Ints) -> Flags:
 
 
 def _stands_alone(data: bytes, start: int, end: int, extra: bytes) -> bool:
-    """Whether no name continues before or after."""
+    """Return whether no name continues before or after."""
     if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
         return False
     if end >= len(data) or data[end - 1] not in _WORD:

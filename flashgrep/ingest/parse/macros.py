@@ -1,9 +1,8 @@
-"""Texts as grammars can read them: what those of C, C++, Groovy and Sass have no place for is blanked out.
+"""Texts made readable for grammars: what those of C, C++, Groovy and Sass cannot parse is blanked out.
 
-In C and C++ these are macros: ``API int f(void);``, ``class MY_API X {``, a macro alone among members: grammars know no
-preprocessor, and lose what follows. A blanked text has the same length, so places in it are those of the text. Which
-words are macros is told by their letters, all capitals, and by what is around them, since types and functions may
-be written so, too.
+In C and C++ these are macros: ``API int f(void);``, ``class MY_API X {``, a macro alone among members. Grammars have no
+preprocessor, and lose what follows. A blanked text keeps its length, so offsets stay the same. Macros are recognised by
+their letters, all capitals, and by what is around them, since types and functions may be in capitals, too.
 """
 
 import itertools
@@ -16,14 +15,14 @@ import re2
 from flashgrep.lazy import LazyAttribute
 
 WITH_MACROS: Final = frozenset({"c", "cpp"})
-"""Languages that have them."""
+"""Languages with a preprocessor."""
 _SASS_MODULES: Final = (
     rb"(?<=@include )[\w-]+\.|(?<![\w.$#-])[A-Za-z_][\w-]*+\.(?=\$|[A-Za-z_][\w-]*+\()"
     rb"|(?<=[\"'])[ \t]+as[ \t]+[\w*-]+|!default\b|!global\b"
 )
 _MACRO: Final = r"[A-Z][A-Z0-9_]{2,}"
 _CALLED: Final = _MACRO + r'(?:[ \t]*\((?:[^()\n;{}"/]|\([^()\n;{}"/]*\))*\))?'
-"""With what it is called with, if it is; no strings or comments, whose words must not become names."""
+"""A macro with its arguments, if any; these without strings and comments, whose words must not become names."""
 _NAME: Final = r"[A-Za-z_~][\w:~]*"
 _LEADS: Final = r'(?:(?:extern|static|inline|virtual|explicit|friend|typedef|constexpr)[ \t]+(?:"C"[ \t]+)?)*'
 _TYPE: Final = (
@@ -31,7 +30,7 @@ _TYPE: Final = (
     r"[A-Za-z_][\w:]*(?:<[^\n;(){}]*>)?[\w:]*(?:\s*[*&]+(?:[ \t]*const\b)?\s*|\s+)"
 )
 _MOST_BEFORE: Final = 300
-"""Bytes around a macro that is alone on its line that are looked at."""
+"""Bytes that are examined before and after a macro alone on its line."""
 _NO_TYPES: Final = frozenset(
     b"static inline extern const struct union enum class typedef virtual explicit constexpr friend return else case "
     b"typename volatile register goto new delete throw using operator unsigned signed define undef ifdef ifndef".split()
@@ -43,16 +42,16 @@ _CONTINUES: Final = re.compile(rb"[{(=,|&+\-?:.)]|(?![A-Z][A-Z0-9_]+\s*\()\w+\s*
 
 
 class _Rule(NamedTuple):
-    """Where a macro stands: the pattern's last group; the first of two is the word before it."""
+    """How to find a macro: the pattern's last group; the first of two groups is the word before it."""
 
     pattern: str
-    place: bytes = b""
-    """What takes its place, with spaces after it."""
+    replacement: bytes = b""
+    """What replaces the macro, padded with spaces."""
     accepts: Callable[[bytearray, Any], bool] = lambda _text, _found: True
 
 
 class _Rules:
-    """Several rules as one pattern: a text is gone through once for all of them. Compiled for the first of C or C++."""
+    """Several rules as one pattern, which needs only one pass over a text; compiled for the first file of C or C++."""
 
     def __init__(self, *rules: _Rule) -> None:
         self._rules = rules
@@ -66,13 +65,13 @@ class _Rules:
 
     @LazyAttribute
     def by_group(self) -> dict[int, _Rule]:
-        """Map the number of a rule's last group in the pattern to the rule."""
+        """Map the number of a rule's last group in the joined pattern to the rule."""
         groups = itertools.accumulate(re.compile(rule.pattern).groups for rule in self._rules)
         return dict(zip(groups, self._rules, strict=True))
 
 
 def blank_macros(data: bytes) -> bytes:
-    """Return a text of the same length without the macros that grammars have no place for."""
+    """Return a text of the same length without the macros that grammars cannot parse."""
     text = bytearray(data)
     for rules in (_LINES, _WORDS):
         behind = 0
@@ -81,35 +80,35 @@ def blank_macros(data: bytes) -> bytes:
             start, behind = found.span(group)
             rule = rules.by_group[group]
             if rule.accepts(text, found):
-                text[start:behind] = rule.place.ljust(behind - start)
+                text[start:behind] = rule.replacement.ljust(behind - start)
     return bytes(text)
 
 
 def blank_conflicts(data: bytes) -> bytes:
-    """Return a text of the same length without the lines between the two sides of a merge that has to be finished."""
+    """Return a text of the same length without the conflict markers of an unfinished merge."""
     if b"<<<<<<< " not in data or b"\n>>>>>>> " not in data:
         return data
     return re.sub(rb"(?m)^(?:(?:<{7}|>{7}|\|{7})[ ][^\n]*|={7}\r?)$", _blank, data)
 
 
 def blank_modules(data: bytes) -> bytes:
-    """Return a Sass text of the same length as it was before there were modules: ``map.get(`` without ``map.``."""
+    """Return a Sass text of the same length, written as before there were modules: ``map.get(`` without ``map.``."""
     return re.sub(_SASS_MODULES, lambda found: b" " * len(found[0]), data)
 
 
 def blank_groovy(data: bytes) -> bytes:
-    """Return a Groovy text of the same length that its grammar can read.
+    """Return a Groovy text of the same length that its grammar can parse.
 
-    The grammar takes a documentation comment that ends in its first line for one that never ends, and knows no methods
-    named by strings, no parameters of types in heads, no ``throws``, no traits, and no methods without a type.
+    The grammar takes a documentation comment of one line for one that never ends. It does not know methods named by
+    strings, type parameters in heads, ``throws``, traits and methods without a type.
     """
-    for pattern, place in _GROOVY:
-        data = re.sub(pattern, place, data)
+    for pattern, replacement in _GROOVY:
+        data = re.sub(pattern, replacement, data)
     return data
 
 
 def _blank_head(found: re.Match[bytes]) -> bytes:
-    """Return a type's head without ``<T>`` and ``implements A, B``."""
+    """Return the head of a type without ``<T>`` and ``implements A, B``."""
     word, rest = found.groups()
     rest = re.sub(rb"<[^<>]*>", _blank, re.sub(rb"<[^<>]*>(?=[^<>]*>)", _blank, rest))
     return (b"class" if word == b"trait" else word) + re.sub(rb"\bimplements\b[^{]*", _blank, rest)
@@ -124,14 +123,14 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _is_alone(text: bytearray, found: Any) -> bool:
-    """Return whether a macro with a line for itself is between declarations, by what is before and after."""
+    """Return whether a macro alone on its line is between declarations, judging by what is before and after."""
     start = found.start(found.lastindex)
     if _CONTINUES.match(bytes(text[found.end() : found.end() + _MOST_BEFORE]).lstrip()):
         return False
     before = bytes(text[max(0, start - _MOST_BEFORE) : start]).rstrip()
     while before.endswith(b"*/"):
         before = before[: max(0, before.rfind(b"/*"))].rstrip()
-    if before.endswith(b"\\"):  # it is what a macro stands for, and without it the next ``#define`` would be
+    if before.endswith(b"\\"):  # the body of a ``#define``: without it, the next ``#define`` would become the body
         return False
     line = before.rpartition(b"\n")[2].lstrip()
     return (
@@ -154,7 +153,7 @@ def _ends_argument(text: bytearray, found: Any) -> bool:
 
 
 def _ends_head(text: bytearray, found: Any) -> bool:
-    """Return whether parentheses before a macro are those of a function: no statement's, no cast's."""
+    """Return whether the parentheses before a macro are a function's, not those of a statement or a cast."""
     line = bytes(text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()])
     first = _FIRST.match(line)
     if first is None or first[1] in _STATEMENTS or b"?" in line or b";" in line:
@@ -220,8 +219,8 @@ _GROOVY: Final = (
     # ``def (a, b) = pair``
     (rb"\bdef[ \t]*\([^()\n]*\)[ \t]*=(?!=)", _blank),
 )
-"""What Groovy's grammar cannot read, and what takes its place."""
+"""What Groovy's grammar cannot parse, and its replacements."""
 BLANKED: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     **dict.fromkeys(WITH_MACROS, blank_macros), "groovy": blank_groovy, "scss": blank_modules,
 }  # fmt: skip
-"""By language, what makes of a text one of the same length that the grammar can read."""
+"""By language, the function that makes a text readable for its grammar without changing its length."""

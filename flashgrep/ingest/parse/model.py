@@ -1,8 +1,8 @@
-"""What parsing a file gives: columns of byte offsets, small enough to keep for every file of a large tree.
+"""The result of parsing a file: columns of byte offsets, small enough to keep for every file of a large tree.
 
-Names, signatures and documentation stay in the file's text and are read from there; only where they stand is kept.
+Only positions are kept; names, signatures and documentation are read from the file's text.
 
-FORMAT 2: byte planes of zigzag 32-bit columns, deflated. FORMAT 1, which a team's store may have, lacks the last one.
+FORMAT 2: byte planes of zigzag 32-bit columns, deflated. A team's store may have FORMAT 1, without the last column.
 """
 
 import zlib
@@ -23,7 +23,7 @@ KINDS: Final = (
     "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
     "extension", "heading", "package",
 )  # fmt: skip
-"""Kinds of definitions; a packed file keeps the position here, so only append."""
+"""Kinds of definitions; packed files store the index in this tuple, so only append."""
 KIND_ID: Final = {kind: number for number, kind in enumerate(KINDS)}
 TYPE_KINDS: Final = frozenset({"class", "struct", "union", "interface", "trait", "enum", "object", "extension"})
 CALLABLE_KINDS: Final = frozenset({"function", "method", "constructor", "macro"})
@@ -31,11 +31,11 @@ MARKS: Final = ("call", "import", "base")
 """Kinds of marked references, each a sorted column of name offsets."""
 COLUMNS: Final = 8
 NAME, NAME_END, START, END, KIND, DECLARES, QUALIFIER, QUALIFIER_END = range(COLUMNS)
-"""Columns of the definitions; a qualifier is text like the receiver's type, empty when its ends are equal."""
+"""Columns of the definitions; a qualifier is text such as the receiver's type, empty if its ends are equal."""
 _FORMAT = 2
 _WITHOUT_BOUND = 1
 MOST_UNPACKED: Final = 64 << 20
-"""Bytes; the worst 4 MB of source, an enumerator every two bytes, take 56 MB."""
+"""Bytes; the worst case, 4 MB of source with an enumerator every two bytes, takes 56 MB."""
 _NONE: Final = np.zeros(0, np.int64)
 _EMPTY: Final = np.zeros((0, 2), np.int64)
 
@@ -52,9 +52,9 @@ class ParsedFile:
     statements: Ints = field(default_factory=lambda: _EMPTY)
     """Import statements, as (start, end)."""
     bound: Ints | None = None
-    """Where names begin that a scope may bind, definitions left out, sorted; None: nobody has looked for them."""
+    """Offsets of names that a scope may bind, without definitions, sorted; None: not determined."""
     grammar: str = "generic"
-    """``tree-sitter``, or ``generic`` where patterns was in for a grammar."""
+    """``tree-sitter``, or ``generic`` if patterns were used instead of a grammar."""
 
     def names(self, data: bytes) -> list[bytes]:
         """Return the distinct names defined or declared, sorted."""
@@ -66,14 +66,14 @@ class ParsedFile:
         return self.marks.get(kind, _NONE)
 
     def may_bind(self, offset: int) -> bool:
-        """Whether a scope may bind the name that begins at a place and defines nothing."""
+        """Return whether a scope may bind the name at an offset, which defines nothing."""
         if self.bound is None:
             return True
         at = int(self.bound.searchsorted(offset))
         return at < len(self.bound) and int(self.bound[at]) == offset
 
     def merge(self, others: Sequence["ParsedFile"]) -> "ParsedFile":
-        """Return this with what other grammars have found elsewhere in the same file."""
+        """Return this with what other grammars found elsewhere in the same file."""
         every = [self, *others]
         table = np.concatenate([one.definitions for one in every])
         return replace(
@@ -85,13 +85,13 @@ class ParsedFile:
         )
 
     def read_as_code(self, start: int, end: int) -> "ParsedFile":
-        """Return this without the comments and strings that reach into a span."""
+        """Return this without the comments and strings that overlap a span."""
         first = int(self.skips[:, 1].searchsorted(start, side="right"))
         last = int(self.skips[:, 0].searchsorted(end))
         return replace(self, skips=np.delete(self.skips, slice(first, last), axis=0)) if first < last else self
 
     def move(self, by: int, *, declares: bool) -> "ParsedFile":
-        """Return what stands this many bytes further on; ``declares``: nothing is defined there, only declared."""
+        """Return this moved by a number of bytes; ``declares``: its definitions become declarations."""
         table = self.definitions.copy()
         table[:, [NAME, NAME_END, START, END]] += by
         table[:, [QUALIFIER, QUALIFIER_END]] += by * (table[:, [QUALIFIER_END]] > 0)
@@ -137,7 +137,7 @@ def unpack(packed: bytes) -> ParsedFile:
     """Return what ``pack`` was given.
 
     Raises:
-        Damaged: nothing that ``pack`` gave.
+        Damaged: these are not bytes from ``pack``.
 
     """
     try:
@@ -183,7 +183,7 @@ def packed_language(packed: bytes) -> str:
 
 
 def _steps(values: Ints) -> Ints:
-    steps = values.copy()  # np.diff with prepend=0 takes four times as long, which small files feel
+    steps = values.copy()  # np.diff with prepend=0 takes four times as long, which matters for small files
     steps[1:] -= values[:-1]
     return steps
 

@@ -1,7 +1,7 @@
-"""What introduces a definition in languages whose grammar we lack, or whose grammar loses its way: regular expressions.
+"""Regular expressions that find definitions in languages without a grammar, or whose grammar fails on part of a file.
 
-A pattern's group ``name`` is what is defined; its last part where dots or colons join several. Patterns run over files
-nobody has vetted: whatever repeats is bounded or stops at the end of its line, so a file takes time in its length.
+A pattern's group ``name`` is what is defined; if dots or colons join several parts, the last one. Patterns run over
+untrusted files: every repetition is bounded or stops at the end of its line, so a file takes linear time.
 """
 
 import re
@@ -18,24 +18,24 @@ class Introduction(NamedTuple):
     kind: int
     pattern: re.Pattern[bytes]
     within: re.Pattern[bytes] | None = None
-    """Where it counts alone: the groups ``body`` of these matches."""
+    """If given, only the groups ``body`` of its matches are searched."""
 
 
 _MOST: Final = 20_000
-"""Bytes of a body that is looked into: generated enumerations are long."""
+"""Bytes of a body that are searched: generated enumerations are long."""
 
 
 class Rules:
-    """A language's patterns, compiled when its first file is read: all of them take 20 ms, most processes need none."""
+    """A language's patterns, compiled for its first file: all of them take 20 ms, and most processes need none."""
 
     def __init__(self, *rules: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG) -> None:
-        """Take kinds, patterns that begin a line's first word, and patterns of bodies."""
+        """``rules``: each a kind, a pattern and, perhaps, a pattern of the bodies to search."""
         self._rules = rules
         self._flags = re.MULTILINE | re.VERBOSE | flags
 
     @LazyAttribute
     def introductions(self) -> tuple[Introduction, ...]:
-        """Compile the patterns; the surest come first."""
+        """Compile the patterns; the most certain come first."""
         return tuple(
             Introduction(
                 KIND_ID[kind],
@@ -403,7 +403,7 @@ _SCSS: Final = Rules(
     ("class", r"^[ \t]*%(?P<name>[\w-]+)"),
     ("variable", r"^\$(?P<name>[\w-]+)[ \t]*:"),
     ("variable", r"^[ \t]*(?P<name>--[\w-]+)[ \t]*:"),
-    # Names in selectors, which end with a brace or go on after a comma; what is called is not a class.
+    # Names in selectors, which end with a brace or continue after a comma; a name that is called is not a class.
     (
         "class",
         r"(?<![\d)}])\.(?P<name>[A-Za-z_-][\w-]*+)(?![(\#\w-])",
@@ -493,4 +493,4 @@ PATTERNS: Final[Mapping[str, Rules]] = {
     "scss": _SCSS, "sql": _SQL, "systemverilog": _VERILOG, "tcl": _TCL, "tex": _TEX, "thrift": _THRIFT, "verilog":
     _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
-"""By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""
+"""By language; the others use the keywords that introduce a name in most languages (``generic.py``)."""

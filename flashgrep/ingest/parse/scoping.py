@@ -1,7 +1,7 @@
-"""A file's scopes, and what its names stand for in them, read from its syntax tree when a lookup needs them.
+"""A file's scopes and the bindings of its names, read from its syntax tree when a lookup needs them.
 
 ``bindings/LANGUAGE.scm`` says where scopes begin and what binds a name: a definition, a parameter, an assignment.
-Nothing of it is stored: it is needed for the few files that use a name on something.
+None of this is stored, since only the few files that use a name as a member of something need it.
 """
 
 from bisect import bisect_right
@@ -23,8 +23,8 @@ SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "
 """Languages whose names are resolved."""
 _BINDS: Final = ("definition", "parameter", "field", "name")
 _KINDS: Final = ("returned", "yielded", *_BINDS, "function", "class")
-"""What a pattern is about, the first of these that it captures."""
-_TOGETHER: Final = 100
+"""What a pattern is about: the first of these that it captures."""
+_BATCH: Final = 100
 """Matches between two checkpoints, a millisecond."""
 _WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
 _OWN: Final = frozenset({"self", "this", "cls"})
@@ -36,7 +36,7 @@ _BRANCHES: Final = _LOOPS | {
     "expression_case", "default_case", "type_case", "expression_switch_statement", "type_switch_statement",
     "class_body", "except_group_clause", "finally_clause",
 }  # fmt: skip
-"""Nodes whose parts are run together, or not at all."""
+"""Nodes whose parts are executed together, or not at all."""
 _STATEMENTS: Final = frozenset({
     "assignment", "variable_declarator", "assignment_expression", "short_var_declaration", "augmented_assignment",
     "named_expression", "var_spec", "assignment_statement",
@@ -48,7 +48,7 @@ MODULE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a name stands for in a scope, as far as one place tells."""
+    """What a name stands for in a scope, according to one place that binds it."""
 
     offset: int
     kind: str
@@ -56,21 +56,21 @@ class Binding:
     value: Node | None = None
     type: Node | None = None
     way: str = "value"
-    """How: the ``value`` itself, an ``element`` of it, ``unpacked`` from it, a member of the ``whole``, ``many`` of a
-    type, a member of what is ``annotated``."""
+    """What the name is bound to: the ``value`` itself, an ``element`` of it, a part ``unpacked`` from it, a member of
+    the ``whole``, ``many`` of a type, a member of an ``annotated`` value."""
     member: str = ""
-    """Which member the name stands for."""
+    """The member that the name is bound to."""
 
     @property
     def is_set_only(self) -> bool:
-        """Whether the place sets the name and does not declare it, in JavaScript."""
+        """Whether the place assigns the name without declaring it, in JavaScript."""
         around = self.value.parent if self.value is not None and self.kind == "name" else None
         return around is not None and around.type == "assignment_expression"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A function's or a class's scope, in bytes; ``name``: where the name stands of what it belongs to, or -1."""
+    """The scope of a function or class, in bytes; ``name``: the offset of that function's or class's name, or -1."""
 
     start: int
     end: int
@@ -116,13 +116,13 @@ class FileScopes:
                 at = self.scopes[at].parent
             self.names_of(at).setdefault(self.text(node), []).append(binding)
         for way, node in given:
-            # An object that is returned begins a scope of its own.
+            # A returned object begins a scope of its own, so look before its beginning.
             if (at := self.scope_at(node.start_byte - 1)) != MODULE:
                 (self.scopes[at].returned if way == "returned" else self.scopes[at].yielded).append(node)
 
     def _nest(self, spans: list[tuple[int, int, bool, int]]) -> None:
         around: list[int] = []
-        # Sorted by where they begin, the longer first: what still lies open when a scope begins is around it.
+        # Sorted by where they begin, the longer first: scopes still open when another begins are around it.
         for start, minus_end, is_class, name in sorted(spans):
             while around and self.scopes[around[-1]].end <= start:
                 around.pop()
@@ -138,7 +138,7 @@ class FileScopes:
         return other
 
     def without_text(self) -> "FileScopes":
-        """Return what is kept of a part: a few kilobytes would hold all of the text."""
+        """Return a copy without the text, so that caching the scopes of a part does not keep the whole text."""
         return self.at(self.path, b"")
 
     def text(self, node: Node) -> str:
@@ -146,7 +146,7 @@ class FileScopes:
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def node_at(self, offset: int) -> Node | None:
-        """Return the innermost node at a place."""
+        """Return the innermost node at an offset."""
         return self.root.descendant_for_byte_range(offset, offset + 1)
 
     def names_of(self, scope: int) -> dict[str, list[Binding]]:
@@ -154,7 +154,7 @@ class FileScopes:
         return self.names if scope == MODULE else self.scopes[scope].names
 
     def scope_at(self, offset: int) -> int:
-        """Return the innermost scope at a place, or ``MODULE``."""
+        """Return the innermost scope at an offset, or ``MODULE``."""
         scope = bisect_right(self._starts, offset) - 1
         while scope != MODULE and self.scopes[scope].end <= offset:
             scope = self.scopes[scope].parent
@@ -165,17 +165,17 @@ class FileScopes:
         return next((scope for scope in self.scopes if scope.name == offset), None)
 
     def reaching(self, bindings: list[Binding], offset: int) -> list[Binding]:
-        """Return those of a scope's bindings of one name that may hold at a place in that scope.
+        """Return those of a scope's bindings of one name that may apply at an offset in that scope.
 
-        The last one that was certainly come by before hides what was bound before it, and what is bound after the
-        place unless a loop comes back.
+        The last binding that is certain to be executed before the offset hides those before it. It also hides those
+        after the offset, unless a loop comes back.
         """
         certain = []
         for one in bindings:
             branch = word = self.node_at(one.offset) or self.root
             while branch.parent is not None and branch.type not in _BRANCHES:
                 branch = branch.parent
-            # In what a name is bound to it is still what it was.
+            # Inside the statement that binds a name, the name still has its former binding.
             while word.parent is not None and word.type not in _STATEMENTS:
                 word = word.parent
             is_open = one.kind != "definition" and word.type in _STATEMENTS and _holds(word, offset)
@@ -191,7 +191,7 @@ class FileScopes:
         ]
 
     def around(self, offset: int) -> Iterator[int]:
-        """Yield the scopes a name at a place is looked up in, innermost first: a class's own only right inside it."""
+        """Yield the scopes in which a name at an offset is looked up, innermost first; a class's only right inside."""
         scope = innermost = self.scope_at(offset)
         while scope != MODULE:
             if scope == innermost or not self.scopes[scope].is_class:
@@ -205,12 +205,12 @@ def _holds(node: Node, offset: int) -> bool:
 
 
 def _captures(query: Query, root: Node) -> Iterator[tuple[str, dict[str, Node]]]:
-    """Yield what a query finds: what it is about, and its nodes by name."""
-    kinds = dict[int, str]()  # by pattern: the same for all of its matches
+    """Yield the matches of a query: what each is about, and its nodes by name."""
+    kinds = dict[int, str]()  # by pattern, since all of its matches have the same
     cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
     cursor.set_max_start_depth(DEPTH)
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
-        if not number % _TOGETHER:
+        if not number % _BATCH:
             checkpoint()
         found = {name: nodes[0] for name, nodes in captured.items()}
         if pattern not in kinds:
@@ -224,15 +224,15 @@ def _query_of(grammar: str) -> Query:
 
 
 def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()) -> FileScopes | None:
-    """Return the scopes of a text in one of the languages ``SCOPED``; None where it cannot be parsed in time.
+    """Return the scopes of a text in one of the languages ``SCOPED``; None if it cannot be parsed in time.
 
-    ``spans``: the bytes that are read, as if there were no others.
+    ``spans``: the bytes to read, as if there were no others.
     """
     grammar = LANGUAGES[language].symbols
     if grammar == SCRIPTS:
         grammar, data = read_scripts(language, data)
     try:
-        # The query of scopes compares no texts of nodes.
+        # The query for scopes does not compare the text of nodes.
         parsed_by = replace(grammar_of(grammar), reads_text=False)
         tree = parse_and_repair(grammar, parsed_by, data, MAX_SECONDS, spans).tree
         return FileScopes(path, tree, _query_of(grammar), data)

@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript share: scopes, and what names stand for in them.
+; What JavaScript and TypeScript share: scopes and bindings.
 (function_declaration name: (_) @after) @function
 (generator_function_declaration name: (_) @after) @function
 (method_definition name: (_) @after) @function

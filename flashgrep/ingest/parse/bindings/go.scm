@@ -1,4 +1,4 @@
-; Go: scopes, and what names stand for in them.
+; Go: scopes and bindings.
 (function_declaration name: (_) @after) @function
 (method_declaration) @function
 (func_literal) @function

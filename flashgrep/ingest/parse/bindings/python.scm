@@ -1,4 +1,4 @@
-; Python: scopes, and what names stand for in them. @after: the scope begins behind it.
+; Python: scopes and bindings. @after: the scope begins after this node.
 (function_definition name: (_) @after) @function
 (lambda) @function
 [(list_comprehension) (set_comprehension) (dictionary_comprehension) (generator_expression)] @function

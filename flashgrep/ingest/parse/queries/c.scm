@@ -48,7 +48,7 @@
   (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))
   (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))
 ]) @declaration.function
-; the type as a field halves the time it takes to read this query for Objective-C, which inherits it
+; the type as a field halves the time it takes to compile this query for Objective-C, which inherits it
 (declaration (storage_class_specifier "extern") type: (_) declarator: [
   (identifier) @name
   (array_declarator declarator: (identifier) @name)

@@ -1,4 +1,4 @@
-; CSS: definitions. A rule defines the classes and identifiers it is for.
+; CSS: definitions. A rule defines the classes and identifiers that it selects.
 (class_selector (class_name) @name) @class
 (id_selector (id_name) @name) @object
 (keyframes_statement (keyframes_name) @name) @function

@@ -3,7 +3,7 @@
   (#eq? @_kind "defmodule")) @module
 (call target: (identifier) @_kind (arguments . (alias) @name)
   (#eq? @_kind "defprotocol")) @interface
-; An implementation is known by the type that it is for; inside of that type's module, by the protocol.
+; An implementation is named by its type or, inside that type's module, by its protocol.
 (call target: (identifier) @_kind (arguments (keywords (pair value: [(alias) @name (list (alias) @name)])))
   (#eq? @_kind "defimpl")) @extension
 (call target: (identifier) @_kind (arguments . (alias) @name .)

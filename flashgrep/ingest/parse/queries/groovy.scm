@@ -1,4 +1,4 @@
-; Groovy and Gradle: definitions. What the grammar makes an error of is read by words.
+; Groovy and Gradle: definitions. What the grammar cannot parse is found by keywords.
 (groovy_package (qualified_name) @name) @package
 (class_definition name: (identifier) @name) @class
 (class_definition name: (identifier) @_type body: (closure

@@ -1,4 +1,4 @@
-; HCL (Terraform): definitions. A block is known by its last label.
+; HCL (Terraform): definitions. A block is named by its last label.
 (body (block (identifier) @_kind (string_lit (template_literal) @name) . (block_start)) @struct
   (#any-of? @_kind "resource" "data" "check" "ephemeral"))
 (body (block (identifier) @_kind (string_lit (template_literal) @name) . (block_start)) @module

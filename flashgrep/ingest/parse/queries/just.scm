@@ -1,4 +1,4 @@
-; Just: definitions are recipes, their other names, and variables.
+; Just: definitions are recipes, aliases and variables.
 (recipe (recipe_header name: (identifier) @name)) @function
 (alias left: (identifier) @name) @function
 (assignment left: (identifier) @name) @variable

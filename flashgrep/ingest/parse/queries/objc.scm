@@ -1,4 +1,4 @@
-; Objective-C: definitions, beside those of C. A method is known by the first word of its selector.
+; Objective-C: definitions, besides those of C. A method is named by the first word of its selector.
 ; inherits: c
 (class_interface . (identifier) @name !category) @class
 (class_interface . (identifier) @name category: (_)) @extension

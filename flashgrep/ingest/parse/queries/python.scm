@@ -1,4 +1,4 @@
-; Python: definitions. A construct's capture is its kind; what nests decides methods, fields and locals.
+; Python: definitions. A construct's capture is its kind; nesting decides methods, fields and locals.
 (class_definition name: (identifier) @name) @class
 (function_definition name: (identifier) @name) @function
 (type_alias_statement left: (type (identifier) @name)) @type

@@ -1,4 +1,4 @@
-; reStructuredText: headings, each of its line alone: the grammar has no nested sections.
+; reStructuredText: headings, each spanning only its line, since the grammar has no nested sections.
 (section (title) @name) @heading
 
 ; references

@@ -28,7 +28,7 @@
 (implements_clause (type_identifier) @base)
 (implements_clause (generic_type name: (type_identifier) @base))
 (import_require_clause (identifier) @import)
-; ``await f<T>()`` and ``!f<T>()``: to the grammar what is called is ``await f``
+; ``await f<T>()`` and ``!f<T>()``: the grammar takes ``await f`` for what is called
 (call_expression function: (await_expression (identifier) @call))
 (call_expression function: (await_expression
   (member_expression property: [(property_identifier) (private_property_identifier)] @call)))

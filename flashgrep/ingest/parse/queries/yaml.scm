@@ -1,4 +1,4 @@
-; YAML: definitions are the keys of a document, and of what lies below down to the third level. Deeper ones are data.
+; YAML: definitions are the keys of a document, down to the third level. Deeper ones are data.
 (document (block_node (block_mapping (block_mapping_pair key: (_) @name value: (block_node (block_mapping))) @object)))
 (document (block_node (block_mapping (block_mapping_pair key: (_) @name) @property)))
 (document (block_node (block_mapping (block_mapping_pair
