@@ -37,7 +37,7 @@ from flashgrep.registry import RARE, Call, Handler, NameText, Params, Usage, han
 from flashgrep.search.meaning.current_chunks import FoundChunk
 from flashgrep.search.meaning.meaning_search import MeaningQuestion
 from flashgrep.search.meaning.passages import Shown, Span
-from flashgrep.search.meaning.word_forms import spellings_of
+from flashgrep.search.meaning.word_search import spellings_of
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.vocabulary import VERBATIM
 from flashgrep.workspace import RevisionView, Workspace

@@ -34,8 +34,7 @@ from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 from flashgrep.search.symbols.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
-from flashgrep.search.symbols.hover import Described, describe
-from flashgrep.search.symbols.navigation import Navigation, Navigator, Place
+from flashgrep.search.symbols.navigation import Described, Navigation, Navigator, Place, describe
 from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
 
 SOURCES: Final = {other_sources.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}

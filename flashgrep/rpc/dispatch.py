@@ -6,10 +6,13 @@ specification's batch examples; and it puts the text of exceptions on the wire, 
 """
 
 import secrets
+import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec, module_from_spec
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Protocol, cast
 
@@ -20,16 +23,34 @@ from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbid
 from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
-from flashgrep.rpc.single_request import (
-    ERROR_METHOD_NOT_FOUND,
-    Error,
-    Success,
-    dispatch_request,
-    to_response,
-    to_serializable_one,
-)
-from flashgrep.rpc.single_request import Request as ServerRequest
 from flashgrep.rpc.wire import Limits
+
+
+@contextmanager
+def _open_package(name: str) -> Iterator[None]:
+    """Import modules of a package in the block without running the package's own code; others still may.
+
+    jsonrpcserver's own imports a validator of whole messages, unused here, and jsonschema: a twentieth of the daemon's
+    start time, and 8 MB.
+    """
+    spec = find_spec(name)
+    if spec is None or name in sys.modules:
+        yield
+        return
+    sys.modules[name] = module_from_spec(spec)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+with _open_package("jsonrpcserver"):
+    from jsonrpcserver.async_dispatcher import dispatch_request
+    from jsonrpcserver.codes import ERROR_METHOD_NOT_FOUND
+    from jsonrpcserver.dispatcher import to_response
+    from jsonrpcserver.request import Request as ServerRequest
+    from jsonrpcserver.response import to_serializable_one
+    from jsonrpcserver.result import Error, Success
 
 OPEN_METHODS = frozenset({"auth"})
 """Methods that another user's connection may call before it has shown the token."""

@@ -21,8 +21,8 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 65_700,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
-    "modules": 284,  # 79 of them for these
+    "lines": 65_420,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
+    "modules": 279,  # 79 of them for these
     "private functions used once": 299,  # those that are handed on are not counted
     "functions named by a participle": 12,
 }

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.config import Refinement, Settings
-from flashgrep.embed.models import MAX_CHARS, MAX_WORDS, Refiner, add_words, open_refiner
+from flashgrep.embed.models import MAX_ANSWER, MAX_WORDS, Refiner, add_words, open_refiner
 from flashgrep.errors import ProviderUnavailable
 from tests.support.embed_server import Api, Reply, serving
 
@@ -59,7 +59,7 @@ def test_a_chat_model_is_asked_and_its_line_taken(api: Api) -> None:
         ("<think>the user\nwants</think>\nretry upload", "retry upload"),
         ("```\nretry upload\n```", "retry upload"),
         ("Query: retry upload", "retry upload"),
-        ("x" * 5000, "x" * MAX_CHARS),
+        ("x" * 5000, "x" * MAX_ANSWER),
     ],
 )
 def test_what_models_put_around_their_line_is_left_out(api: Api, content: str, taken: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.config import Reranking, Settings
-from flashgrep.embed.rerank import MAX_CHARS, HttpReranker, open_reranker
+from flashgrep.embed.models import MAX_CHARS, HttpReranker, open_reranker
 from flashgrep.errors import ProviderUnavailable
 from tests.support.embed_server import Api, Reply, overlap, ranking, serving
 

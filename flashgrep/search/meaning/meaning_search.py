@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashgrep.embed.rerank import Reranker
+from flashgrep.embed.models import Reranker
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import tier_of
@@ -43,8 +43,7 @@ from flashgrep.search.meaning.fusion import (
     semantic_share,
 )
 from flashgrep.search.meaning.passages import find_passage
-from flashgrep.search.meaning.word_forms import covered_share, forms_of
-from flashgrep.search.meaning.word_search import rank_files
+from flashgrep.search.meaning.word_search import covered_share, forms_of, rank_files
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 

@@ -1,12 +1,20 @@
-"""Lines for words: of the files with most of them until all texts are cut into chunks, then of the best chunks."""
+"""Lines for words: of the files with most of them until all texts are cut into chunks, then of the best chunks.
+
+Words are looked for in all their forms: who asks where accounts are hidden also means the code that says
+``hide_account``.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, takewhile
+from typing import Final
 
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
+from flashgrep.identifiers import find_identifiers
+from flashgrep.index.word_impacts import Family, words_of
 from flashgrep.model import Document, path_to_json
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.search.exact import Answer
@@ -14,28 +22,79 @@ from flashgrep.search.hits import make_hit
 from flashgrep.search.meaning.chunk_index import idf
 from flashgrep.search.meaning.current_chunks import FoundChunk
 from flashgrep.search.meaning.fusion import query_words
-from flashgrep.search.meaning.word_forms import spellings_of
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import SIZE, TEXT_ID, SearchStats, Snapshot
 
+_SHORTEST: Final = 3
+"""Letters of a form; of words as short as that, nearly all abbreviations, there are none."""
+_VOWELS: Final = frozenset("aeiou")
+_LONGEST_DOUBLED: Final = 4
+"""Letters of a word that doubles its last one: ``stop``, ``stopped``; longer ones seldom do (``visit``)."""
+_HISSING: Final = ("s", "x", "z", "ch", "sh")
+"""Endings after which a plural has ``es``."""
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
-
 MOST_SCANNED = 3_000
 """Files read because they are not in the index as they are: about 0.1 s."""
 MOST_WALKS = 4
 """Words of which ripgrep tells the files that have them, where more are not in the index than can be read."""
-
 ENOUGH_WORDS = 0.5
 SCANNED_WEIGHT = 0.8
 """A file known by its words only, not by how telling they are, follows the best that are ranked."""
-
 K1, B = 1.2, 0.75
 """BM25's usual constants."""
-
 SURE = 0.8
 """A chunk with none of the words is shown from this score on: one in a thousand unrelated chunks reaches it, and of
 made-up words, which have parts of other words in common with code, almost none."""
+
+
+def spellings_of(question: str) -> list[tuple[bytes, ...]]:
+    """Return the words of a question, each with its forms."""
+    return [tuple(one.encode() for one in (word, *forms_of(word))) for word in query_words(question)]
+
+
+@lru_cache(maxsize=1 << 12)
+def forms_of(word: str) -> tuple[str, ...]:
+    """Return what a lower-case word is in other numbers and tenses, as regular words are; not the word itself."""
+    if len(word) <= _SHORTEST or not word.isalpha():
+        return ()
+    bases = [word]
+    rest = word.removesuffix("ed") if word.endswith("ed") else word.removesuffix("ing")
+    if word.endswith(("ies", "ied")):
+        bases = [f"{word[:-3]}y"]
+    elif rest != word and not rest.endswith("e") and not _VOWELS.isdisjoint(rest):
+        is_doubled = rest[-1:] == rest[-2:-1] and not rest.endswith(("l", "s", "z"))
+        # Where the letters do not tell, both: ``hid`` and ``hide`` of ``hiding``.
+        bases = [rest[:-1]] if is_doubled else [rest, f"{rest}e"]
+    elif word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        bases = [word[:-2], word[:-1]]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        bases = [word[:-1]]
+    forms = set[str]()
+    for base in [base for base in bases if len(base) >= _SHORTEST] or [word]:
+        if base.endswith("e"):
+            forms |= {base, f"{base}s", f"{base}d", f"{base[:-1]}ing"}
+        elif base.endswith("y") and base[-2] not in _VOWELS:
+            forms |= {base, f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"}
+        else:
+            stops = base[-1] not in _VOWELS | set("hwxys") and base[-2] in _VOWELS and base[-3] not in _VOWELS
+            stem = base + base[-1] if stops and len(base) <= _LONGEST_DOUBLED else base
+            forms |= {base, base + ("es" if base.endswith(_HISSING) else "s"), f"{stem}ed", f"{stem}ing"}
+    return tuple(sorted(forms - {word}))
+
+
+def covered_share(families: Iterable[Family], text: bytes) -> float:
+    """Return the share of the weight of a question's words that a text has, 0 to 1; a form counts what it weighs."""
+    families = [*families]
+    # A word stands letter by letter in its identifier, so most identifiers need not be cut into words: those without
+    # the letters that a word and all its forms begin with.
+    shared = (takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False)) for family in families)
+    asked = ["".join(letter for letter, *_ in letters).encode() for letters in shared]
+    names = [name for name in set(find_identifiers(text)) if any(map(name.lower().count, asked))]
+    there = words_of(b" ".join(names))
+    had = sum(max((weight for word, weight in family.items() if word in there), default=0.0) for family in families)
+    total = sum(max(family.values()) for family in families)
+    return had / total if total > 0 else 0.0
 
 
 def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:

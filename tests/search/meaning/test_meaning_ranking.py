@@ -24,7 +24,7 @@ from flashgrep.search.meaning.fusion import (
     query_words,
     semantic_share,
 )
-from flashgrep.search.meaning.word_forms import covered_share
+from flashgrep.search.meaning.word_search import covered_share
 
 PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)

@@ -7,8 +7,7 @@ import pytest
 
 from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at_place
 from flashgrep.search.symbol_source import SymbolSource
-from flashgrep.search.symbols.hover import describe
-from flashgrep.search.symbols.navigation import Navigator
+from flashgrep.search.symbols.navigation import Navigator, describe
 from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
 from tests.search.research.test_research_engine import project
 from tests.search.resolution.test_name_resolution import GO, PYTHON, TYPESCRIPT
