@@ -1,4 +1,4 @@
-"""What the daemon says, in the protocol's words: places, kinds, paths."""
+"""Conversion of the daemon's answers to the protocol's types: ranges, symbol kinds, URIs."""
 
 import base64
 import os
@@ -20,11 +20,11 @@ KINDS: Final = {
 
 
 class Plain(list[dict[str, Any]]):
-    """A list as JSON has it, not of lsprotocol's objects, which take 25 µs each: for answers that may be long."""
+    """A list of plain JSON objects for long answers: an lsprotocol object takes 25 µs."""
 
 
 def path_of(uri: str) -> str | None:
-    """Return the path of a file's URI; None: it is not a file of this machine."""
+    """Return the path of a file URI; None: it is not a file on this machine."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -36,8 +36,8 @@ def path_of(uri: str) -> str | None:
 
 
 def uri_of(path: str) -> str:
-    """Return a path as a URI."""
-    # The bytes of the name, percent-encoded: it need not be UTF-8.
+    """Return the URI of a path."""
+    # Percent-encoded bytes: a name need not be UTF-8.
     return "file://" + quote(os.fsencode(path))
 
 
@@ -48,18 +48,18 @@ def find_path(root: str, place: dict[str, Any]) -> str:
 
 
 def kind_of(kind: str) -> SymbolKind:
-    """Return the protocol's kind of a symbol; it has fewer."""
+    """Return the protocol's kind of a symbol; several of our kinds may map to one."""
     return KINDS.get(kind, SymbolKind.Variable)
 
 
 def range_of(span: dict[str, Any]) -> Range:
-    """Return a stretch of text; the daemon counts lines and columns from 1."""
+    """Return a range of the protocol; the daemon counts lines and columns from 1."""
     start, end = (Position(span[f"{side}_line"] - 1, span[f"{side}_column"] - 1) for side in ("start", "end"))
     return Range(start, end)
 
 
 def plain_range_of(span: dict[str, Any]) -> dict[str, Any]:
-    """Return the same as JSON."""
+    """Return the same range as JSON."""
     return {
         "start": {"line": span["start_line"] - 1, "character": span["start_column"] - 1},
         "end": {"line": span["end_line"] - 1, "character": span["end_column"] - 1},
@@ -67,5 +67,5 @@ def plain_range_of(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_location_of(root: str, place: dict[str, Any]) -> dict[str, Any]:
-    """Return where the name of a result is, as JSON."""
+    """Return the location of a result's name, as JSON."""
     return {"uri": uri_of(find_path(root, place)), "range": plain_range_of(place["selection_range"])}

@@ -1,4 +1,4 @@
-"""One connection to the daemon: JSON-RPC lines, many calls at once, each ended at the daemon when its caller is."""
+"""A connection to the daemon: JSON-RPC lines, concurrent calls; cancelling a caller cancels its call at the daemon."""
 
 import asyncio
 import json
@@ -8,17 +8,17 @@ from itertools import count
 from typing import Any, Final
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
-"""Bytes of an answer; its own limits keep the daemon far below."""
+"""Bytes of an answer; the daemon's own limits are far below."""
 MOST_SENT: Final = 8 * 1024 * 1024
-"""Bytes of a request: the daemon's own limit, unless a setting of its says less."""
+"""Bytes of a request: the daemon's default limit; its setting may be lower."""
 TOO_LARGE: Final = -32003
 CLOSED: Final = {"stage": "closed"}
-"""What is told of a project that is gone, here also when the connection is."""
+"""Status of a closed project; here also reported when the connection ends."""
 INVALID_PARAMS: Final = -32602
 
 
 class DaemonError(Exception):
-    """The daemon's error answer; ``data`` has its reason."""
+    """An error answer of the daemon; ``data`` has its reason."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error.get("message", "the daemon refused"))
@@ -28,15 +28,15 @@ class DaemonError(Exception):
 
 
 class DaemonEnded(ConnectionError):
-    """The connection ended before the answer came."""
+    """The connection ended before the answer arrived."""
 
 
 class DaemonLink:
-    """Calls over one socket; the reader ends with it."""
+    """Calls over one socket."""
 
     def __init__(self) -> None:
         self.on_status: Callable[[dict[str, Any]], None] | None = None
-        """Called with each state of the project that the daemon tells after ``$/subscribe``."""
+        """Called with each ``status`` notification that the daemon sends after ``$/subscribe``."""
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -48,7 +48,7 @@ class DaemonLink:
         return self._writer is not None and self._reading is not None and not self._reading.done()
 
     async def open(self, connected: socket.socket) -> None:
-        """Take a connection over that is bound and ready."""
+        """Take over a connection that is already bound to a project."""
         reader, self._writer = await asyncio.open_unix_connection(sock=connected, limit=LONGEST_LINE)
         self._reading = asyncio.create_task(self._read(reader))
 
@@ -63,40 +63,40 @@ class DaemonLink:
             raise DaemonEnded("the daemon ended")
         number = next(self._ids)
         answer = asyncio.get_running_loop().create_future()
-        # An error that nobody waits for any more, as of a cancelled call, is none to report.
+        # Marks an error as retrieved even if the call was cancelled; else asyncio would log it.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             line = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         except UnicodeEncodeError:
-            answer.set_exception(DaemonError({"code": INVALID_PARAMS, "message": "half a surrogate pair is no text"}))
+            answer.set_exception(DaemonError({"code": INVALID_PARAMS, "message": "the text has a lone surrogate"}))
             return number, answer
         if len(line) > MOST_SENT:
             answer.set_exception(DaemonError({"code": TOO_LARGE, "message": "the text is too large for the daemon"}))
             return number, answer
-        # Before it is written: the answer finds its future even if it comes at once.
+        # Registered before the write, so that an immediate answer finds its future.
         self._waiting[number] = answer
         self._writer.write(line)
         return number, answer
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """Return a method's result; the daemon stops working at it when the caller is cancelled.
+        """Return a method's result; cancelling the caller cancels the request at the daemon.
 
         Raises:
             DaemonError: the daemon's error.
-            DaemonEnded: the connection ended first.
+            DaemonEnded: the connection ended before the answer arrived.
 
         """
         number, answer = self.send(method, params)
         try:
             return await answer
         except asyncio.CancelledError:
-            # Not in the table: the answer came in the same step of the loop, and there is nothing to cancel.
+            # If it is not in the table, the answer has just arrived and there is nothing to cancel.
             if self._waiting.pop(number, None) is not None and self._writer is not None:
                 self._writer.write(encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}}))
             raise
 
     def close(self) -> None:
-        """Hang up; whoever waits hears it."""
+        """Close the connection; calls in flight fail with ``DaemonEnded``."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -111,7 +111,7 @@ class DaemonLink:
         try:
             while line := await reader.readline():
                 self._take(json.loads(line))
-        except (OSError, ValueError):  # it ended, or speaks something else
+        except (OSError, ValueError):  # the connection ended, or sent invalid JSON
             pass
         finally:
             self.close()
@@ -121,13 +121,13 @@ class DaemonLink:
             if message["method"] == "status" and self.on_status is not None:
                 self.on_status(message["params"])
             return
-        if message.get("id") is None:  # of what was too long to be read: whose it was is not told
+        if message.get("id") is None:  # a request that was too long to be parsed: it may be any of those in flight
             for waiting in list(self._waiting.values()):
                 if not waiting.done():
                     waiting.set_exception(DaemonError(message.get("error") or {}))
             self._waiting.clear()
             return
-        # None: its caller was cancelled.
+        # None if its caller was cancelled.
         answer = self._waiting.pop(message["id"], None)
         if answer is None or answer.done():
             return
@@ -141,7 +141,7 @@ def encode(message: dict[str, Any]) -> bytes:
     """Return a message as a line.
 
     Raises:
-        UnicodeEncodeError: there is half a surrogate pair in it, which the daemon would take for no JSON.
+        UnicodeEncodeError: it contains a lone surrogate, which the daemon would reject as invalid JSON.
 
     """
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

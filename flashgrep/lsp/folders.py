@@ -1,6 +1,6 @@
-"""Workspace folders and the daemon: each folder has a connection of its own, bound to its project; features ask by it.
+"""Workspace folders: each has its own connection to the daemon, bound to its project, which features use.
 
-A connection that ended is made again at the next question, and is told first of the texts that the editor has open.
+A lost connection is reopened at the next request, and first receives the documents that the editor has open.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds between two attempts to reach a daemon that cannot be started, twice as many each time."""
+"""Seconds between attempts to reach a daemon that does not start; doubled each time."""
 HANDSHAKE_SECONDS: Final = 20.0
 Answer: TypeAlias = "Callable[[Server, Any], Awaitable[Any]]"
 
 
 class OutsideProjects(Exception):
-    """A file lies in no project, so nothing is known of it."""
+    """A file is in no project, so nothing is known about it."""
 
 
 class Folder:
-    """A folder of the editor's and the project that it lies in."""
+    """A folder of the editor, and the project it belongs to."""
 
     def __init__(
         self,
@@ -47,27 +47,27 @@ class Folder:
         *,
         adopt: bool = True,
     ) -> None:
-        """``texts`` returns what is open of its files; ``on_connect`` is called when a daemon has been told of that.
+        """``texts`` returns the folder's open documents; ``on_connect`` is called after a daemon has received them.
 
-        ``adopt``: it becomes a project if it lies in none. The home folder and those above it never become one, as with
+        ``adopt``: make the folder a project if it is in none. The home folder and its parents never become one, as with
         ``fgrep mcp``.
         """
         self.path = path
         self.root: str | None = None
-        """The project's root, as the editor calls it; None: not known yet, or there is none."""
+        """The project's root, spelled as the editor spells it; None: not yet known, or there is no project."""
         self._texts, self._on_connect, self._adopt = texts, on_connect, adopt
         self._link = DaemonLink()
         self._connecting = asyncio.Lock()
         self._not_before, self._pause, self._problem = 0.0, FIRST_PAUSE, ""
         self._unconfirmed: set[asyncio.Future[Any]] = set()
-        """Changes of texts that the daemon has not answered yet."""
+        """Changes of documents that the daemon has not confirmed."""
 
     def has(self, path: str) -> bool:
-        """Return whether a file lies in the folder, or in its project."""
-        return lies_in(path, self.path) or (self.root is not None and lies_in(path, self.root))
+        """Return whether a file is in the folder, or in its project."""
+        return is_inside(path, self.path) or (self.root is not None and is_inside(path, self.root))
 
     async def ask(self, method: str, params: dict[str, Any], path: str = "") -> Any:
-        """Return the result of a method that reads, about a file or the project; the next daemon's if this one ends.
+        """Return the result of a read-only method about a file or the project; retried if the daemon ends.
 
         Raises:
             DaemonError: the daemon's error.
@@ -75,12 +75,12 @@ class Folder:
             OutsideProjects: the file, or the folder, is in no project.
 
         """
-        # Once more with the next daemon: whatever is asked here only reads.
+        # Safe to repeat with the next daemon: these methods only read.
         for is_last in (False, True):
-            await self._be_ready()
-            named = self._name(path) if path else {}
+            await self._ensure_open()
+            named = self._path_params(path) if path else {}
             try:
-                if self._unconfirmed:  # the question is about the texts as they are now
+                if self._unconfirmed:  # the request is about the documents as they are now
                     await asyncio.wait(self._unconfirmed)
                 return await self._link.call(method, {**named, **params})
             except DaemonEnded:
@@ -89,18 +89,18 @@ class Folder:
         return None
 
     async def connect(self) -> None:
-        """Connect before the first question comes; what goes wrong is told to that one."""
+        """Connect before the first request arrives; that request will report a failure."""
         with suppress(DaemonEnded, OutsideProjects):
-            await self._be_ready()
+            await self._ensure_open()
 
     async def follow(self) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield the project's state and each that follows, as ``$/subscribe`` tells them; ``closed`` is the last.
+        """Yield the project's status, then each update, as ``$/subscribe`` sends them; ``closed`` is the last.
 
         Raises:
             DaemonError, DaemonEnded, OutsideProjects: as ``ask``.
 
         """
-        await self._be_ready()
+        await self._ensure_open()
         link, states = self._link, asyncio.Queue[dict[str, Any]]()
         link.on_status = states.put_nowait
         try:
@@ -112,59 +112,59 @@ class Folder:
             if link.is_open:
                 link.send("$/unsubscribe", {})
 
-    def tell_open(self, document: Document) -> None:
-        """Tell the daemon of a text that is open now."""
-        self._tell(document, {"action": "open", "version": document.revision, "text": document.text})
+    def send_open(self, document: Document) -> None:
+        """Send a newly opened document to the daemon."""
+        self._send_document(document, {"action": "open", "version": document.revision, "text": document.text})
 
-    def tell_change(self, document: Document, edits: list[dict[str, Any]]) -> None:
-        """Tell the daemon of edits."""
-        self._tell(document, {"action": "change", "version": document.revision, "changes": edits})
+    def send_change(self, document: Document, edits: list[dict[str, Any]]) -> None:
+        """Send edits of a document to the daemon."""
+        self._send_document(document, {"action": "change", "version": document.revision, "changes": edits})
 
-    def tell_close(self, document: Document) -> None:
-        """Tell the daemon that the disk counts again."""
-        self._tell(document, {"action": "close"})
+    def send_close(self, document: Document) -> None:
+        """Tell the daemon that the file on disk is valid again."""
+        self._send_document(document, {"action": "close"})
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._link.close()
 
-    def _tell(self, document: Document, params: dict[str, Any]) -> None:
-        """Send what became of a text, if the daemon is there; the next one is told of all texts anyway."""
-        if not self._link.is_open or self.root is None or not lies_in(document.path, self.root):
+    def _send_document(self, document: Document, params: dict[str, Any]) -> None:
+        """Send a document's change if connected; a later connection receives all documents anyway."""
+        if not self._link.is_open or self.root is None or not is_inside(document.path, self.root):
             return
         if len(document.text) > MOST_SENT and params["action"] != "close":
-            params = {"action": "close"}  # too large: the disk counts
-        _, answer = self._link.send("buffers", {**self._name(document.path), **params})
+            params = {"action": "close"}  # too large: the file on disk is used instead
+        _, answer = self._link.send("buffers", {**self._path_params(document.path), **params})
         self._unconfirmed.add(answer)
 
         def note(done: asyncio.Future[Any]) -> None:
             self._unconfirmed.discard(done)
             if done.cancelled() or done.exception() is None or not self._link.is_open:
                 return
-            if params["action"] == "change":  # what it has is another text than ours
-                self.tell_open(document)
-            elif params["action"] == "open":  # too large, or no text: the disk counts
-                self.tell_close(document)
+            if params["action"] == "change":  # the daemon's text differs from ours
+                self.send_open(document)
+            elif params["action"] == "open":  # too large, or not text: the file on disk is used instead
+                self.send_close(document)
 
         answer.add_done_callback(note)
 
-    def _name(self, path: str) -> dict[str, Any]:
-        """Return how the daemon is told of a file."""
-        if self.root is None or not lies_in(path, self.root):
+    def _path_params(self, path: str) -> dict[str, Any]:
+        """Return the parameter that names a file to the daemon."""
+        if self.root is None or not is_inside(path, self.root):
             raise OutsideProjects(path)
         return {"path": os.path.relpath(path, self.root)}
 
-    async def _be_ready(self) -> None:
-        """Connect unless that is done, and tell of the texts."""
+    async def _ensure_open(self) -> None:
+        """Connect if necessary, and send the open documents."""
         async with self._connecting:
             if not self._link.is_open:
-                # Each key asks something: without a pause an editor would start daemons all the time.
+                # Every keystroke sends a request: without a pause the editor would start daemons constantly.
                 if time.monotonic() < self._not_before:
                     raise DaemonEnded(self._problem)
                 try:
                     # In a thread, since starting a daemon takes up to half a minute.
                     connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
-                    # What the last daemon did not confirm concerns nobody: this one is told of all texts.
+                    # Changes that the last daemon did not confirm are dropped: this one receives all documents.
                     self._link, self._unconfirmed = DaemonLink(), set()
                     await self._link.open(connected)
                 except (OSError, ValueError) as error:
@@ -174,20 +174,20 @@ class Folder:
                     raise DaemonEnded(self._problem) from None
                 self._pause = FIRST_PAUSE
                 for document in self._texts(self):
-                    self.tell_open(document)
+                    self.send_open(document)
                 if self.root is not None:
                     self._on_connect(self)
         if self.root is None:
             raise OutsideProjects(self.path)
 
 
-def lies_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder, or below it."""
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def connect_bound(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
-    """Return a connection bound to a folder's project, and that one's root; None: it lies in none.
+    """Return a connection bound to a folder's project, and the project's root; None: there is no project.
 
     Raises:
         OSError, ValueError: no daemon answers, or it refuses.
@@ -195,7 +195,7 @@ def connect_bound(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]
     """
     try:
         return _bind(path, adopt=adopt)
-    except ConnectionError:  # the daemon ended in between, as where a newer one takes its place; the next one answers
+    except ConnectionError:  # the daemon ended just now, for example replaced by a newer one
         return _bind(path, adopt=adopt)
 
 
@@ -212,10 +212,10 @@ def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
         if PATH_MAP_VARIABLE in os.environ:
             binding["path_map"] = [os.environ[PATH_MAP_VARIABLE]]
         answer: Any = send_request(connected, "$/bind", binding)
-        if "error" in answer or not answer["result"]["roots"]:  # a folder that can be no project
+        if "error" in answer or not answer["result"]["roots"]:  # a folder that cannot be a project
             return connected, None
         root = from_latin1(answer["result"]["roots"][0])
-        # By the name that the editor has for it: there may be links on the way.
+        # As the editor spells it: its path may contain symbolic links.
         return connected, path if Path(path).resolve() == Path(root) else root
     except BaseException:
         connected.close()
@@ -223,7 +223,7 @@ def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
 
 
 async def run_in_thread(run: Callable[[], Any]) -> Any:
-    """Return what a function returns that blocks; the process does not wait for it when it ends."""
+    """Run a blocking function in a daemon thread, and return its result; process exit does not wait for it."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -241,30 +241,30 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
             result = run()
         except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
             error = raised
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(settle, result, error)
 
-    # Not asyncio.to_thread: at the end the loop would wait for its threads, and connecting may take half a minute.
+    # Not asyncio.to_thread: on exit the loop would wait for the thread, and connecting may take half a minute.
     threading.Thread(target=work, daemon=True).start()
     return await done
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One method of the protocol, and the coroutine that answers it."""
+    """A method of the protocol and the coroutine that answers it."""
 
     name: str
-    """By this it is switched off; several methods may be one feature."""
+    """The name in ``disabled``; several methods may share one."""
     method: str
     run: Answer
     options: Any = None
 
 
 def find_file(server: "Server", uri: str) -> tuple[Folder, str]:
-    """Return the folder a file lies in, and its path.
+    """Return the folder that a file is in, and the file's path.
 
     Raises:
-        OutsideProjects: it lies in none.
+        OutsideProjects: it is in none.
 
     """
     path = path_of(uri)
@@ -277,7 +277,7 @@ def find_file(server: "Server", uri: str) -> tuple[Folder, str]:
 async def ask_about(
     server: "Server", method: str, uri: str, position: types.Position, **more: Any
 ) -> tuple[Folder, dict[str, Any]]:
-    """Ask a method about a place in a file; return the answer and the folder that gave it."""
+    """Call a method for a position in a file; return the file's folder and the answer."""
     folder, path = find_file(server, uri)
     place = {"line": position.line + 1, "column": position.character + 1, "position_encoding": server.encoding}
     return folder, await folder.ask(method, {**place, **more}, path)

@@ -1,7 +1,7 @@
-"""pygls's protocol where ours is stricter: every request is answered, in whatever state and however malformed.
+"""pygls's protocol, made stricter: every request is answered, in every state and however malformed.
 
-pygls leaves a request unanswered whose parameters are none of its method's, reads files that were never opened, and
-splits lines where the protocol does not.
+pygls does not answer requests with invalid parameters, reads files that were never opened, and splits lines where the
+protocol does not.
 """
 
 import json
@@ -31,21 +31,21 @@ class Protocol(LanguageServerProtocol):
     _server: "Server"
 
     def receive(self, message: dict[str, Any] | Unreadable) -> None:
-        """Deal with a message as it came."""
+        """Handle a received message."""
         if isinstance(message, Unreadable):
             self._refuse(None, PARSE_ERROR, str(message))
             return
         number, method = message.get("id"), message.get("method", "")
-        # Checked by hand, in the order in which JSON-RPC can still name the request: pygls raises and answers nothing.
+        # Checked here, since pygls raises and does not answer. The id comes first: an answer needs it.
         if "id" in message and (not isinstance(number, int | str) or isinstance(number, bool)):
             self._refuse(None, INVALID_REQUEST, "id: a number or a string is required")
         elif not isinstance(method, str):
             self._refuse(number, INVALID_REQUEST, "method: a string is required")
         elif "method" not in message:
-            if number in self._request_futures:  # an answer to us, and no other
+            if number in self._request_futures:  # the answer to a request of ours
                 self._take(message)
         elif problem := self._find_problem(method):
-            # A notification is dropped, as the protocol has it.
+            # A notification is dropped, as the protocol requires.
             if number is not None:
                 self._refuse(number, *problem)
         else:
@@ -53,30 +53,30 @@ class Protocol(LanguageServerProtocol):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the handshake is done."""
+        """Whether ``initialize`` was received."""
         return self._workspace is not None
 
     def _find_problem(self, method: str) -> tuple[int, str] | None:
-        """Return why a method is not answered now."""
+        """Return the error if a method is not allowed in the current state."""
         if not self.is_initialized:
             allowed = {types.INITIALIZE, types.EXIT}
             return None if method in allowed else (NOT_INITIALIZED, "the server is not initialized")
         if method == types.INITIALIZE:
-            return INVALID_REQUEST, "the server is initialized already"
+            return INVALID_REQUEST, "the server is already initialized"
         if self._shutdown and method != types.EXIT:
-            return INVALID_REQUEST, "the server was shut down"
+            return INVALID_REQUEST, "the server has been shut down"
         return None
 
     def _take(self, message: dict[str, Any]) -> None:
         number, method = message.get("id"), message.get("method")
         try:
-            # Some clients leave "jsonrpc" out, without which pygls takes a message for none.
+            # Some clients leave out "jsonrpc"; pygls would reject the message.
             structured = self.structure_message({**message, "jsonrpc": self.VERSION})
         except (JsonRpcException, RecursionError):
             if number is not None and method is not None:
-                self._refuse(number, INVALID_PARAMS, f"the parameters are none of {method}'s")
+                self._refuse(number, INVALID_PARAMS, f"invalid parameters of {method}")
             elif number is not None and not (waiting := self._request_futures.pop(number)).done():
-                waiting.set_exception(JsonRpcException("the answer is none of its request's"))
+                waiting.set_exception(JsonRpcException("invalid answer to a request"))
             return
         if number is not None and not hasattr(structured, "id"):
             self._refuse(number, INVALID_REQUEST, f"{method} is a notification")
@@ -84,8 +84,8 @@ class Protocol(LanguageServerProtocol):
         self.handle_message(structured)
 
     def _send_data(self, data: Any) -> None:
-        """Send a message; an answer of ours that has no JSON becomes an error, since the editor waits for one."""
-        # A list as JSON has it passes by the converter, which would look at each item.
+        """Send a message; an answer that cannot be serialized becomes an error, since the editor waits for one."""
+        # A plain list bypasses the converter, which would visit each item.
         if isinstance(plain := getattr(data, "result", None), Plain):
             data = {"jsonrpc": self.VERSION, "id": data.id, "result": plain}
         try:
@@ -101,46 +101,46 @@ class Protocol(LanguageServerProtocol):
 
     def _refuse(self, number: Any, code: int, message: str) -> None:
         error = {"code": code, "message": message}
-        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})  # pygls leaves an id out that is null
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})  # pygls would leave out a null id
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """Agree upon bytes as columns where the editor can count them, since files are bytes."""
+        """Choose UTF-8 for positions if the editor supports it, since files are bytes."""
         general = params.capabilities.general
         if general and types.PositionEncodingKind.Utf8 in (general.position_encodings or ()):
-            # pygls takes the first that it knows of the client's order; with one left it has no choice.
+            # pygls takes the client's first known encoding; leaving only one makes it take this one.
             general.position_encodings = [types.PositionEncodingKind.Utf8]
         self._server.configure(params)
         return (yield from super().lsp_initialize(params))
 
     @lsp_method(types.INITIALIZED)
     def lsp_initialized(self, *_params: Any) -> Generator[Any, Any, None]:
-        """Connect to the folders before the first question comes."""
-        self._server.greet()
+        """Connect to the folders before the first request arrives."""
+        self._server.connect_folders()
         yield from ()
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_params: Any) -> Generator[Any, Any, None]:
-        """End, with the status that the protocol says."""
+        """End the process with the exit status that the protocol prescribes."""
         self._server.end(0 if self._shutdown else 1)
         yield from ()
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Take a text in."""
+        """Open a document."""
         self._server.texts.open(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Take changes of a text in."""
+        """Apply changes to a document."""
         self._server.texts.change(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Forget a text."""
+        """Close a document."""
         self._server.texts.close(params.text_document.uri)
 
     @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
-        """Connect to the folders that came, and hang up on those that went."""
+        """Connect to added folders, and disconnect from removed ones."""
         self._server.change_folders(params.event.added, params.event.removed)

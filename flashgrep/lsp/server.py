@@ -1,7 +1,7 @@
-"""The server: one editor, its folders, and which features it wants.
+"""The language server of one editor: its folders, documents and enabled features.
 
-What is about folders is here, too: the daemon's searches as commands for an editor's own code, and how far an index is.
-A command takes the question and, if wanted, an object of the method's own parameters (``skills/reference.md``).
+Also features about folders: the daemon's searches as commands for editor scripts, and indexing progress. A command
+takes the query and optionally an object with further parameters of the method (``skills/reference.md``).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from flashgrep import __version__
 from flashgrep.lsp.convert import find_path, path_of, uri_of
 from flashgrep.lsp.daemon_link import DaemonEnded, DaemonError
 from flashgrep.lsp.features import FEATURES
-from flashgrep.lsp.folders import Answer, Folder, OutsideProjects, lies_in
+from flashgrep.lsp.folders import Answer, Folder, OutsideProjects, is_inside
 from flashgrep.lsp.protocol import Protocol
 from flashgrep.lsp.texts import Document, Texts
 from flashgrep.lsp.wire import Input, Output, Received
@@ -31,23 +31,23 @@ INVALID_PARAMS: Final = -32602
 PROGRESS: Final = "progress"
 ENDED: Final = frozenset({"ready", "failed", "closed"})
 COMMANDS: Final = {"flashgrep.search": "query", "flashgrep.searchByMeaning": "search_code"}
-"""By name, with the method that each is."""
+"""The method of each command."""
 REQUEST_FAILED: Final = -32803
 NOTHING_TO_SAY: Final = frozenset({"file_not_found", "path_not_found", "invalid_range", "outside_root"})
-"""Reasons of the daemon's errors: there is no such file or place, so there is nothing to show."""
+"""Error reasons that are answered with an empty result: the file or position does not exist."""
 MOST_FOLDERS: Final = 200
 
 
 async def run_command(server: "Server", method: str, arguments: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return each folder's answer as the daemon gives it, with the folder's URI, and the file's URI in each result.
+    """Return the daemon's answer for each folder, with the folder's URI, and with the file's URI in each result.
 
     Raises:
-        JsonRpcException: the arguments are others.
+        JsonRpcException: invalid arguments.
 
     """
     question, options, *rest = (*arguments, None, None)
     if not isinstance(question, str) or not isinstance(options, dict | None) or any(rest):
-        raise JsonRpcException("flashgrep: a command takes a question and, if wanted, parameters", INVALID_PARAMS)
+        raise JsonRpcException("flashgrep: a command takes a query and an optional object", INVALID_PARAMS)
 
     async def ask(folder: Folder) -> dict[str, Any] | None:
         try:
@@ -63,7 +63,7 @@ async def run_command(server: "Server", method: str, arguments: tuple[Any, ...])
 
 
 async def report_indexing(server: "Server", folder: Folder) -> None:
-    """Report until the index of a folder's project is made; nothing, if it is."""
+    """Report indexing progress of a folder's project until it is ready; report nothing if it already is."""
     token, progress = f"flashgrep-{secrets.token_hex(4)}", server.work_done_progress
     has_begun, last = False, dict[str, Any]()
     try:
@@ -78,11 +78,11 @@ async def report_indexing(server: "Server", folder: Folder) -> None:
                     progress.begin(token, types.WorkDoneProgressBegin(title=title, **shown))
                     has_begun = True
                 elif shown != last:
-                    # States come more often than whole percents change.
+                    # Updates are more frequent than changes of the displayed percentage.
                     progress.report(token, types.WorkDoneProgressReport(**shown))
                 last = shown
     except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):
-        pass  # the next question tells, if there is one
+        pass  # the next request reports it, if it persists
     finally:
         if has_begun:
             progress.end(token, types.WorkDoneProgressEnd())
@@ -104,7 +104,7 @@ class Server(LanguageServer):
 
     @property
     def encoding(self) -> str:
-        """What a column counts."""
+        """The negotiated position encoding."""
         return types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
 
     async def run(self, source: int, sink: int) -> int:
@@ -112,9 +112,9 @@ class Server(LanguageServer):
         loop = asyncio.get_running_loop()
         ended = self._ended = loop.create_future()
 
-        def tell(take: Callable[..., None], *given: Any) -> None:
+        def run_in_loop(callback: Callable[..., None], *arguments: Any) -> None:
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(take, *given)
+                loop.call_soon_threadsafe(callback, *arguments)
 
         def take(message: Received | None) -> None:
             if message is None:
@@ -123,12 +123,12 @@ class Server(LanguageServer):
             try:
                 self.protocol.receive(message)
             finally:
-                # Also after a failure: the reader counts what is not taken yet, and would stop.
+                # Also after a failure: otherwise the reader would run out of slots and stop.
                 incoming.done()
 
-        output = Output(sink, lambda: tell(self.end, 1))
+        output = Output(sink, lambda: run_in_loop(self.end, 1))
         self.protocol.set_writer(output)
-        incoming = Input(source, output, partial(tell, take))
+        incoming = Input(source, output, partial(run_in_loop, take))
         try:
             return int(await ended)
         finally:
@@ -142,20 +142,20 @@ class Server(LanguageServer):
             self._ended.set_result(status)
 
     def find_folder(self, path: str) -> Folder | None:
-        """Return the folder, the innermost one, that a file lies in.
+        """Return the innermost folder that contains a file.
 
-        Where the editor has none open, a file's own project is taken, if there is one.
+        If the editor has no folders, use the project that contains the file, if there is one.
         """
         found = [folder for folder in self.folders if folder.has(path)]
         if found:
-            # A folder beats a project that only reaches farther than its folder.
-            return max(found, key=lambda folder: (lies_in(path, folder.path), len(folder.path)))
+            # A folder that contains the file takes precedence over one whose project does.
+            return max(found, key=lambda folder: (is_inside(path, folder.path), len(folder.path)))
         if not self._has_no_folders or len(self.folders) >= MOST_FOLDERS:
             return None
         return self._add_folder(str(Path(path).parent), adopt=False)
 
     def change_folders(self, added: Iterable[types.WorkspaceFolder], removed: Iterable[types.WorkspaceFolder]) -> None:
-        """Connect to the folders that came, at their first question, and hang up on those that went."""
+        """Add folders and, once initialized, connect to them; remove folders and close their connections."""
         gone = {path_of(folder.uri) for folder in removed}
         for folder in [folder for folder in self.folders if folder.path in gone]:
             folder.close()
@@ -164,10 +164,10 @@ class Server(LanguageServer):
             if path is not None and all(folder.path != path for folder in self.folders):
                 folder = self._add_folder(path)
                 if self.protocol.is_initialized:
-                    self._begin(folder.connect())
+                    self._start_task(folder.connect())
 
     def configure(self, params: types.InitializeParams) -> None:
-        """Take the editor's folders, and register what it wants of us."""
+        """Take the editor's folders, and register the features that it has not disabled."""
         given = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
         if given == [""] and params.root_path:
             given = [f"file://{params.root_path}"]
@@ -175,7 +175,7 @@ class Server(LanguageServer):
         self._has_no_folders = not self.folders
         options = params.initialization_options
         disabled = options.get("disabled") if isinstance(options, dict) else None
-        # What is disabled is left to other servers of the editor.
+        # Disabled features are left to the editor's other servers.
         disabled = disabled if isinstance(disabled, list) else []
         self._reports_progress = PROGRESS not in disabled
         for feature in FEATURES:
@@ -185,22 +185,22 @@ class Server(LanguageServer):
             for name, method in COMMANDS.items():
                 self.command(name)(self._make_command(method))
 
-    def greet(self) -> None:
-        """Connect to the folders before the first question comes."""
+    def connect_folders(self) -> None:
+        """Connect to the folders before the first request arrives."""
         for folder in self.folders:
-            self._begin(folder.connect())
+            self._start_task(folder.connect())
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Note what went wrong without a request to answer; the editor's log has it."""
+        """Write an error that belongs to no request to stderr, which the editor logs."""
         if source is not FeatureRequestError:
             sys.stderr.write(f"fgrep lsp: {error}\n")
 
     def report_part(self, token: int | str, part: list[Any]) -> None:
-        """Send a part of a result ahead of the answer, which then has only the rest."""
+        """Send a partial result; the final answer then has only the rest."""
         self.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
 
     def _make_answer(self, run: Answer) -> Callable[[Any], Awaitable[Any]]:
-        """Return a coroutine that answers what the daemon cannot say with nothing, and its other errors with one."""
+        """Return a coroutine function that translates the daemon's errors into None or an LSP error."""
 
         async def answer(params: Any) -> Any:
             try:
@@ -224,20 +224,20 @@ class Server(LanguageServer):
 
         return run
 
-    def _watch(self, folder: Folder) -> None:
-        """Report how far the index of a folder is, where the editor shows that."""
+    def _report_progress(self, folder: Folder) -> None:
+        """Report a folder's indexing progress, if the editor shows it."""
         client = self.client_capabilities.window
         if client and client.work_done_progress and self._reports_progress:
-            self._begin(report_indexing(self, folder))
+            self._start_task(report_indexing(self, folder))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        # The loop itself holds tasks only weakly.
+        # The loop holds tasks only by weak references.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _add_folder(self, path: str, *, adopt: bool = True) -> Folder:
-        folder = Folder(path, self._find_texts, self._watch, adopt=adopt)
+        folder = Folder(path, self._find_texts, self._report_progress, adopt=adopt)
         self.folders.append(folder)
         return folder
 
@@ -247,5 +247,5 @@ class Server(LanguageServer):
 
 def serve() -> int:
     """Serve an editor over standard input and output until it ends; return the exit status."""
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log what the editor sends
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log the editor's messages
     return asyncio.run(Server().run(0, 1))

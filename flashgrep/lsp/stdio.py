@@ -1,8 +1,7 @@
-"""``fgrep lsp``: start the server with as little as it needs. What is imported here counts for each start.
+"""``fgrep lsp``: starts the server. Imports here add to every start, so there are few.
 
-lsprotocol declares 554 classes by attrs, which compiles comparison, representation and slots of each: 0.25 s of 0.45.
-The server compares and prints none of them, so they are declared without; in this process alone, which does nothing
-else.
+lsprotocol declares 554 attrs classes; generating ``__eq__``, ``__repr__`` and slots for them takes 0.25 s of a start's
+0.45 s. The server needs none of these, so the classes are declared without them; this process does nothing else.
 """
 
 import os
@@ -11,20 +10,20 @@ from typing import Any
 
 USAGE = """usage: fgrep lsp
 
-Speak the Language Server Protocol over stdin and stdout; starts the daemon if none runs. Your editor runs it, beside
-the language's own server: see docs/editors.md. Options are given by the editor (initializationOptions):
+Speak the Language Server Protocol over stdin and stdout; start the daemon if it is not running. Your editor runs this
+command alongside the language's own server: see docs/editors.md. The editor passes options (initializationOptions):
 
-  {"disabled": ["rename", "hover"]}   features to leave to other servers, by the protocol's names for them
+  {"disabled": ["rename", "hover"]}   features to leave to other servers, by their names in the protocol
 """
 ERROR = 2
 
 
 def main(arguments: list[str]) -> int:
-    """Serve an editor until it ends; its exit status is what the protocol says, 0 after ``shutdown``."""
+    """Serve an editor until it ends; return the exit status of the protocol: 0 after ``shutdown``."""
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0
-    # Editors add it to every server of theirs.
+    # Some editors pass --stdio to every server.
     if unknown := [argument for argument in arguments if argument != "--stdio"]:
         os.write(2, f"fgrep lsp: no such option: {unknown[0]}; see fgrep lsp --help\n".encode(errors="replace"))
         return ERROR
@@ -33,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def import_plain_types() -> None:
-    """Import lsprotocol's classes without what nobody here uses of them."""
+    """Import lsprotocol with classes that lack comparison, representation and slots."""
     attrs: Any = import_module("attrs")
     define = attrs.define
 

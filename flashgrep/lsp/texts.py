@@ -1,7 +1,7 @@
-"""The texts that the editor has open: what it tells of them goes to the daemon, and stays here for the next one.
+"""The documents open in the editor: changes are sent to the daemon, and kept here for the next connection.
 
-Columns come in units of the encoding that was agreed upon; a place outside the text means its nearest one, as the
-protocol has it. Line ends are those of the protocol: a carriage return alone is one.
+Columns are in units of the negotiated encoding; a position outside the text is moved to the nearest one inside, as the
+protocol says. As in the protocol, a lone carriage return ends a line.
 """
 
 import re
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 MOST_EDITS: Final = 1_000
-"""Edits the daemon takes at once."""
+"""Edits that the daemon accepts in one call."""
 BARE_RETURN: Final = re.compile(r"\r(?!\n)")
 
 
 @dataclass(slots=True)
 class Document:
-    """A text as it is in the editor."""
+    """An open document, as it is in the editor."""
 
     path: str
     uri: str
-    """As the editor writes it."""
+    """As the editor spells it."""
     version: int
-    """The editor's own."""
+    """The editor's version number."""
     text: str
     revision: int = 1
-    """Counted here: the editor's numbers may skip, and all that came is in the text."""
+    """Our version number: the editor's may skip numbers, although no change is missing."""
 
     @property
     def has_our_lines(self) -> bool:
-        """Whether the daemon counts the lines alike: it takes a carriage return alone for none's end."""
+        """Whether the daemon counts the same lines: it does not end a line at a lone carriage return."""
         return BARE_RETURN.search(self.text) is None
 
     def change(self, changes: Sequence[TextDocumentContentChangeEvent], encoding: str) -> list[dict[str, Any]]:
-        """Apply changes, each to what the one before it has left; return them as the daemon takes them, in characters.
+        """Apply changes in order, and return them as edits for the daemon, with columns in characters.
 
-        A place outside the text means its nearest one, so that both texts stay alike.
+        Positions outside the text are moved inside first, so that both texts stay equal.
         """
         self.revision += 1
         edits: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ class Document:
                 self.text = change.text
                 edits.append({"text": change.text})
                 continue
-            # Anew for each change, since each counts in the text that the one before it left.
+            # Computed for each change, since its positions refer to the text after the previous one.
             starts = [0, *(found.end() for found in LINE_END.finditer(self.text))]
             start, end = sorted(
                 find_offset(self.text, starts, place, encoding) for place in (change.range.start, change.range.end)
@@ -70,23 +70,23 @@ class Document:
                 edit |= {f"{name}_line": line, f"{name}_column": offset - starts[line - 1] + 1}
             edits.append(edit)
             self.text = self.text[:start] + change.text + self.text[end:]
-        # Where the daemon counts lines otherwise, it is sent the whole text.
+        # If the daemon would count other lines, it gets the whole text.
         return edits if len(edits) <= MOST_EDITS and self.has_our_lines else [{"text": self.text}]
 
 
 def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str) -> int:
-    """Return the index of a place in a text whose lines start at ``starts``."""
+    """Return the offset of a position in a text whose lines start at ``starts``."""
     if place.line >= len(starts):
         return len(text)
     start = starts[place.line]
     end = starts[place.line + 1] if place.line + 1 < len(starts) else len(text)
-    # A column after the line's end means its end, not the next line.
+    # A column past the end of a line means its end, not the next line.
     line = text[start:end].rstrip("\r\n")
     return start + count_characters(line, place.character, encoding)
 
 
 def count_characters(line: str, units: int, encoding: str) -> int:
-    """Return how many characters of a line fit into this many units; half of one does not."""
+    """Return how many whole characters of a line fit into this many code units."""
     if encoding == PositionEncodingKind.Utf32 or line.isascii():
         return min(units, len(line))
     codec, width = ("utf-8", 1) if encoding == PositionEncodingKind.Utf8 else ("utf-16-le", 2)
@@ -97,12 +97,12 @@ def count_characters(line: str, units: int, encoding: str) -> int:
         except UnicodeDecodeError:
             head = head[:-1]
         else:
-            is_half = bool(found) and found[-1] != line[len(found) - 1]  # of a surrogate pair
+            is_half = bool(found) and found[-1] != line[len(found) - 1]  # cut inside a surrogate pair
             return len(found) - is_half
 
 
 class Texts:
-    """What the editor has open, by path."""
+    """The documents open in the editor, by path."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
@@ -112,21 +112,21 @@ class Texts:
         return iter(self._open.values())
 
     def find(self, path: str) -> Document | None:
-        """Return the open text of a file."""
+        """Return the open document of a file."""
         return self._open.get(path)
 
     def open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Take a text in; one that is open already is replaced."""
-        told = params.text_document
-        path = path_of(told.uri)
-        if path is None:  # a text that is not a file
+        """Open a document; one with the same path is replaced."""
+        item = params.text_document
+        path = path_of(item.uri)
+        if path is None:  # not a file
             return
-        document = self._open[path] = Document(path, told.uri, told.version, told.text)
+        document = self._open[path] = Document(path, item.uri, item.version, item.text)
         if folder := self._server.find_folder(path):
-            folder.tell_open(document)
+            folder.send_open(document)
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Take changes in; of a text that was never opened nothing is known, so they are dropped."""
+        """Apply changes to a document; those of a document that is not open are dropped."""
         path = path_of(params.text_document.uri)
         document = self._open.get(path) if path else None
         if document is None:
@@ -134,10 +134,10 @@ class Texts:
         document.version = params.text_document.version
         edits = document.change(params.content_changes, self._server.encoding)
         if folder := self._server.find_folder(document.path):
-            folder.tell_change(document, edits)
+            folder.send_change(document, edits)
 
     def close(self, uri: str) -> None:
-        """Forget a text."""
+        """Close a document."""
         document = self._open.pop(path_of(uri) or "", None)
         if document and (folder := self._server.find_folder(document.path)):
-            folder.tell_close(document)
+            folder.send_close(document)

@@ -1,7 +1,6 @@
-"""Standard input and output: bytes to messages, each way in a thread of its own, so that neither stops the other.
+"""Reads and writes messages over stdin and stdout, in one thread per direction, so that neither blocks the other.
 
-A message is a header with a length, an empty line, JSON. A client that sends something else loses that, and nothing
-that comes after it.
+A message is a header with a length, an empty line, and JSON. Invalid input is skipped; later messages are still read.
 """
 
 import json
@@ -13,32 +12,32 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 MOST_MESSAGE: Final = 64 * 1024 * 1024
-"""Bytes of a message; a longer one is skipped as it comes and never kept."""
+"""Bytes of a message; a longer one is skipped without being buffered."""
 MOST_HEADER: Final = 8192
 LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*(?:\r?\n|$)")
 HEADER_END: Final = re.compile(rb"\r?\n\r?\n")
 PIECE: Final = 65_536
 MOST_QUEUED: Final = 8 * 1024 * 1024
-"""Bytes that wait for the editor to read them; beyond it we read nothing from it."""
+"""Bytes of unsent output; above this, input is not read until the editor catches up."""
 MOST_WAITING: Final = 256
-"""Messages read and not taken yet."""
+"""Messages read but not yet handled."""
 FLUSH_SECONDS = 2.0
 
 
 class Unreadable(Exception):
-    """Stands for a message that is none; its text says why."""
+    """Takes the place of an invalid message; its text says why."""
 
 
 class MessageReader:
-    """Takes pieces of the wire in and gives the messages that are whole."""
+    """Splits a byte stream into messages."""
 
     def __init__(self) -> None:
         self._held = bytearray()
-        self._left: int | None = None  # bytes of the body that is awaited
+        self._left: int | None = None  # length of the body; None: a header comes first
         self._skipping = 0
 
     def feed(self, piece: bytes) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield what is complete with this piece, in order."""
+        """Yield the messages that this piece completes, in order."""
         self._held += piece
         while True:
             if self._skipping:
@@ -61,11 +60,11 @@ class MessageReader:
             yield decode_message(body)
 
     def _read_header(self) -> bool:
-        """Take a header off what is held; return whether there was one, if only one without a length."""
+        """Consume a header, and return whether there was one; one without a length counts."""
         end = HEADER_END.search(self._held)
         if end is None:
             if len(self._held) > MOST_HEADER:
-                # Only the front goes: a header may have begun in what is kept.
+                # Only the front is dropped: a header may start in the rest.
                 del self._held[: -MOST_HEADER // 2]
             return False
         length = LENGTH.search(self._held, 0, end.end())
@@ -76,19 +75,19 @@ class MessageReader:
 
 
 def decode_message(body: bytes) -> dict[str, Any] | Unreadable:
-    """Return the object a message's text stands for."""
+    """Return the object that a message's body encodes."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
-        return Unreadable(f"no JSON: {error}")
-    return message if isinstance(message, dict) else Unreadable("no object of JSON-RPC")
+        return Unreadable(f"invalid JSON: {error}")
+    return message if isinstance(message, dict) else Unreadable("not a JSON-RPC object")
 
 
 Received = dict[str, Any] | Unreadable
 
 
 class Output:
-    """Writes what it is given, in order; ``on_end`` is called, in its thread, when nobody reads it any more."""
+    """Writes data in order, in a thread; ``on_end`` is called there when the reader is gone."""
 
     def __init__(self, descriptor: int, on_end: Callable[[], None]) -> None:
         self._descriptor, self._on_end = descriptor, on_end
@@ -108,12 +107,12 @@ class Output:
                 self._changed.notify_all()
 
     def wait_for_room(self) -> None:
-        """Return once the editor has read most of what was written."""
+        """Wait until at most ``MOST_QUEUED`` bytes are unsent."""
         with self._changed:
             self._changed.wait_for(lambda: self._size <= MOST_QUEUED or self._closed)
 
     def close(self) -> None:
-        """Take nothing more, and write what is queued unless that takes too long."""
+        """Accept no more data, and write what is queued within ``FLUSH_SECONDS``."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -141,16 +140,16 @@ class Output:
 
 
 class Input:
-    """Reads messages; ``take`` gets each in this thread, and ``done`` is to be called when one is dealt with."""
+    """Reads messages in a thread, which calls ``take`` with each; call ``done`` once a message is handled."""
 
     def __init__(self, descriptor: int, output: Output, take: Callable[[Received | None], None]) -> None:
-        """``take`` gets None at the end."""
+        """``take`` receives None at the end of input."""
         self._descriptor, self._output, self._take = descriptor, output, take
         self._slots = threading.Semaphore(MOST_WAITING)
         threading.Thread(target=self._run, daemon=True).start()
 
     def done(self) -> None:
-        """Let another message in."""
+        """Free the slot of a handled message."""
         self._slots.release()
 
     def _run(self) -> None:
@@ -161,6 +160,6 @@ class Input:
                     self._output.wait_for_room()
                     self._slots.acquire()
                     self._take(message)
-        except OSError:  # a terminal that hung up
+        except OSError:  # the terminal was closed
             pass
         self._take(None)

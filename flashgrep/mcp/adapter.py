@@ -1,7 +1,7 @@
-"""The protocol's methods as extensions of the dispatcher, in both of its eras.
+"""The protocol's methods as extensions of the dispatcher, in both of its eras (with and without a handshake).
 
-Revisions up to 2025-11-25 begin with a handshake (legacy); in the stateless one each request says all of its sender in
-an envelope (modern). Facts of the wire after the specification's revisions 2024-11-05 to 2025-11-25, and 2026-07-28.
+Revisions up to 2025-11-25 begin with a handshake (legacy). In the stateless one, each request describes its sender in
+an envelope (modern). Written after the specification's revisions 2024-11-05 to 2025-11-25, and 2026-07-28.
 """
 
 import time
@@ -30,7 +30,7 @@ KEEP_MS: Final = {
     **dict.fromkeys(("server/discover", "tools/list", "prompts/list", "resources/templates/list"), 300_000),
     **dict.fromkeys(("resources/list", "resources/read"), 0),
 }
-"""How long a client may keep a result: what is listed changes only with the connection's own settings."""
+"""How long a client may cache a result: lists change only with the connection's settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Envelope:
 
 
 class Adapter:
-    """Answers the protocol's methods by a service."""
+    """Answers the protocol's methods with a service."""
 
     def __init__(self, service: Service, binder: Binder) -> None:
         self.service = service
@@ -53,7 +53,7 @@ class Adapter:
         """Return the protocol's methods and notifications by name, and ``$/bind``, which ``fgrep mcp`` sends."""
 
         async def ignore(_context: RequestContext, _params: Params) -> None:
-            """Do nothing: the answer to the handshake has all a client needs."""
+            """Do nothing: the handshake needs no further reaction."""
 
         names = (*LEGACY_METHODS, *MODERN_METHODS, *METHODS)
         answers: dict[str, Extension] = {name: partial(self._answer, name) for name in names}
@@ -77,7 +77,7 @@ class Adapter:
             return await self._answer_common(name, context, params, client.log_level, may_ask=True)
         if name in LEGACY_METHODS:
             raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
-        # Each request says them again, and the last one counts.
+        # Sent with each request; the last one counts.
         client.capabilities = envelope.capabilities
         result: dict[str, Any]
         if name == "server/discover":
@@ -86,7 +86,7 @@ class Adapter:
             result = await self._answer_common(name, context, params, envelope.log_level, may_ask=False)
         meta = {**result.get("_meta", {}), SERVER_KEY: dict(self.service.server)}
         result |= {"resultType": "complete", "_meta": meta}
-        # What is listed depends on who asks (its toolsets, its projects), so nothing may be kept for others.
+        # Lists depend on the client's toolsets and projects, so a shared cache must not store them.
         return result | ({"ttlMs": KEEP_MS[name], "cacheScope": "private"} if name in KEEP_MS else {})
 
     def _answer_legacy(self, name: str, client: Client, params: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Adapter:
     async def _answer_common(
         self, name: str, context: RequestContext, params: dict[str, Any], log_level: str | None, *, may_ask: bool
     ) -> dict[str, Any]:
-        """Answer a method of both eras; who calls a tool hears how it went from ``log_level`` on."""
+        """Answer a method of both eras; the caller of a tool gets log messages from ``log_level`` up."""
         if name in ABOUT_A_PROJECT:
             await self._binder.settle(context, may_ask=may_ask)
         started = time.perf_counter()
@@ -136,12 +136,12 @@ def read_envelope(params: Mapping[str, Any]) -> Envelope | None:
     """Return the envelope of a stateless request, None for a request of the handshake's era.
 
     Raises:
-        InvalidParams: the envelope is there and incomplete.
+        InvalidParams: the envelope is incomplete.
         UnsupportedVersion: it names a revision we do not speak.
 
     """
     meta = params.get("_meta")
-    # _meta alone says nothing: the earlier era has it too, for progress.
+    # _meta alone is not an envelope: the earlier era uses it, too, for progress.
     if not isinstance(meta, dict) or VERSION_KEY not in meta:
         return None
     version = meta[VERSION_KEY]

@@ -1,7 +1,7 @@
-"""One client of the protocol: how it speaks, which tools it is shown, and which project it is about.
+"""The state of one client: its protocol version, its toolsets, and its project.
 
-The project is named by ``fgrep mcp`` (``$/bind``) or by the client's roots; else it is the one around the folder that
-the host started us in.
+The project is named by ``fgrep mcp`` (``$/bind``) or by the client's roots; else it is the one that contains the folder
+in which the host started us.
 """
 
 import os
@@ -25,12 +25,12 @@ LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions with a handshake."""
 NOTE: Final = "mcp"
 DEFAULT_TOOLSETS: Final[tuple[Toolset, ...]] = ("core", "research")
-"""Number of tools among which a model still chooses well."""
+"""Few enough tools for a model to choose well."""
 TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 NOT_FOR_AGENTS: Final = frozenset({"editors"})
-"""Toolsets that ``all`` leaves out: an agent has a name, not a place, and better tools for it."""
+"""Toolsets that ``all`` leaves out: they need positions, and an agent has names and better tools for these."""
 ROOTS_SECONDS = 5.0
-"""A client that announces roots and does not name them must not hold up its own first call for longer."""
+"""Longest wait of a client's first call for the roots that the client announced."""
 BIND_FIELDS = frozenset(
     {
         "project",
@@ -49,34 +49,34 @@ BIND_FIELDS = frozenset(
 
 @dataclass(slots=True)
 class Client:
-    """What is remembered of a connection's client, in its session, and dropped with it."""
+    """The state of a connection's client, kept in its session."""
 
     version: str = LEGACY[-1]
     capabilities: dict[str, Any] = field(default_factory=dict)
     log_level: str | None = None
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
     structured: bool = False
-    """A program, which wants JSON and its schemas; a model reads text."""
+    """Whether the client is a program that wants JSON with schemas; a model reads text."""
     fallback: str | None = None
-    """The folder the host started us in: its project, unless the client names roots."""
+    """The folder in which the host started us: its project is used unless the client names roots."""
     to_choose: int = 0
-    """How often the project was left to be chosen, by the client's roots or the fallback; a change of roots counts."""
+    """Number of requests to choose the project by roots or ``fallback``; each change of roots is one."""
     chosen: int = 0
-    """The last of these that is done; a change that comes while a choice is made is chosen after it."""
+    """The last request that is done; one that arrives while a choice is made is done after it."""
     choosing: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 def client_of(session: Session) -> Client:
-    """Return what is remembered of the session's client."""
+    """Return the state of the session's client."""
     client: Client = session.notes.setdefault(NOTE, Client())
     return client
 
 
 def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
-    """Return the toolsets of these names; ``all`` stands for those that agents have a use for.
+    """Return the toolsets of these names; ``all`` stands for those that agents can use.
 
     Raises:
-        InvalidParams: there is none of a name.
+        InvalidParams: a name is unknown.
 
     """
     given = [name.strip() for name in names if name.strip()]
@@ -89,7 +89,7 @@ def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
 
 
 class Binder:
-    """Binds connections to projects; paths travel as their bytes written as latin-1."""
+    """Binds connections to projects; paths are sent as their bytes decoded as latin-1."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -97,9 +97,9 @@ class Binder:
     async def bind(self, context: RequestContext, params: Any) -> dict[str, Any]:
         """Answer ``$/bind``, which a client sends before anything else.
 
-        ``project``: a name or path. ``collections``: names. ``folder``: the host's project. ``fallback``: the folder
-        the host started us in. ``toolsets`` and ``read_only`` narrow what is shown and allowed, ``structured`` asks for
-        structured content. ``path_map``: ``theirs=ours``, what the client's folders are called here, as in the others.
+        ``project``: a name or path. ``collections``: names. ``folder``: the host's project. ``fallback``: the folder in
+        which the host started us. ``toolsets`` and ``read_only`` limit what is listed and allowed, ``structured`` asks
+        for structured content. ``path_map``: pairs ``theirs=ours`` that map the client's folders to ours.
         """
         given = check_binding(params)
         session, client = context.session, client_of(context.session)
@@ -111,9 +111,9 @@ class Binder:
         if given.get("path_map"):
             session.path_map = read_path_map(given["path_map"])
         client.structured = bool(given.get("structured"))
-        # Bound by its socket, or by an earlier $/bind: an agent must not get from one project to another.
+        # Bound by its socket, or by an earlier $/bind: an agent must not move from one project to another.
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
-            raise Forbidden("the connection is bound already", reason="already_bound", projects=list(session.projects))
+            raise Forbidden("the connection is already bound", reason="already_bound", projects=list(session.projects))
         if given.get("collections"):
             session.collections = tuple([await self._open(name) for name in given["collections"]])
             session.projects = session.collections
@@ -139,7 +139,7 @@ class Binder:
             client.to_choose += 1
 
     async def settle(self, context: RequestContext, *, may_ask: bool) -> None:
-        """Choose the project, if not done yet, before the first call that may need it.
+        """Choose the project, unless done, before the first call that may need it.
 
         ``may_ask``: the client's revision allows the server to ask for its roots.
         """
@@ -147,7 +147,7 @@ class Binder:
         if client.chosen == client.to_choose:
             return
         async with client.choosing:
-            # Done only when it is chosen: a call alongside this one waits, and a cancelled one leaves it to the next.
+            # Under the lock: concurrent calls wait for the choice, and if this one is cancelled, the next one makes it.
             while client.chosen != client.to_choose:
                 choice = client.to_choose
                 roots = await self._ask_for_roots(context) if may_ask and "roots" in client.capabilities else []
@@ -162,9 +162,9 @@ class Binder:
                 client.chosen = choice
 
     async def _open(self, project: str) -> str:
-        """Return the root of a project, open from now on: its index is made while the client gets ready.
+        """Open a project, so that it is indexed while the client gets ready, and return its root.
 
-        A connection is bound to roots: another project may take the name of one that is removed.
+        Connections are bound to roots, not names: another project may take over a name.
         """
         return str((await self._catalogue.open(project)).path)
 
@@ -188,21 +188,21 @@ class Binder:
         return list(found)
 
     def _find_root(self, folder: Path) -> Path | None:
-        """Return the project a folder named by the host lies in, else the folder, unless everything lies in it."""
+        """Return the project that contains the host's folder, else the folder itself, unless it contains everything."""
         try:
             return self._catalogue.find_enclosing_root(folder)
         except NotFound:
             if not os.path.isdir(folder):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
                 return None
-            # The home folder and those above it: opening a host there does not mean everything below.
+            # The home folder and its parents: a host started there is not about everything below.
             return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder
 
 
 def read_path_map(texts: Iterable[str]) -> PathMap | None:
-    """Return a map of paths.
+    """Return the path map of these texts.
 
     Raises:
-        InvalidParams: it is none.
+        InvalidParams: a text is not a path map.
 
     """
     try:
@@ -212,7 +212,7 @@ def read_path_map(texts: Iterable[str]) -> PathMap | None:
 
 
 def read_path(session: Session, path: str) -> str:
-    """Return a path that a client has sent as its bytes in latin-1, as we call it."""
+    """Return a path that a client sent in latin-1, decoded and translated by the session's path map."""
     path = from_latin1(path, "replace")
     return path if session.path_map is None else session.path_map.to_ours(path)
 

@@ -1,6 +1,6 @@
 """The Model Context Protocol's tools, resources and prompts, on any transport and in any revision.
 
-Texts for models are here: the instructions every client gets, and the prompts a user can choose.
+Also texts for models: the instructions that every client gets, and the prompts that a user can choose.
 """
 
 import base64
@@ -40,10 +40,10 @@ precondition.expected_file_hash when you write. Reason project_not_found: index_
 PAGE = 50
 """Most tools or resources in one answer: any sensible choice of toolsets fits."""
 MOST_RESULT_CHARS = 300_000
-"""Told to hosts that cut results at a size of their own unless a tool asks for more (Claude Code does): a read of the
-most bytes allowed, with what JSON adds. What an answer holds by default is far smaller and up to the method."""
+"""For hosts that truncate results unless a tool declares a larger size (Claude Code does): the largest read allowed,
+plus the overhead of JSON. By default answers are far smaller, each method has its own limit."""
 SIZED_BY = frozenset({"end_line"})
-"""Parameters with which a caller can request that much."""
+"""Parameters with which a caller can request such a large result."""
 CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
     "resources": {"subscribe": False, "listChanged": False},
@@ -67,7 +67,7 @@ TEMPLATES = [
         "uriTemplate": SCHEME + "{project}/file/{+path}",
         "name": "file",
         "title": "File",
-        "description": "A file of a project by its path relative to the root; of long files only the first part.",
+        "description": "A file of a project, by its path relative to the root; only the first part of a long file.",
         "mimeType": TEXT,
     }
 ]
@@ -75,15 +75,15 @@ TEMPLATES = [
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A message a user can send with a few words of their own in it."""
+    """A message template that a user can fill in and send."""
 
     name: str
     title: str
     description: str
     arguments: Mapping[str, str]
-    """What it asks its user for: names, each with its description."""
+    """Names of its arguments, each with a description for the user."""
     text: str
-    """With the arguments in braces."""
+    """The template, with arguments in braces."""
 
     def describe(self) -> dict[str, Any]:
         """Return the prompt as prompts/list has it."""
@@ -147,16 +147,16 @@ def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Service:
-    """Lists and calls; the same functions serve every wire."""
+    """Lists and calls tools, resources and prompts; shared by all wires."""
 
     catalogue: Catalogue
     server: Mapping[str, str]
-    """The server's name and version as reported."""
+    """The server's name and version, as reported to clients."""
     structured: bool = False
     """Whether every client gets structured content; else only those that request it."""
     page: int = PAGE
     dispatcher: Dispatcher = field(init=False)
-    """Set once it is made: the adapter is part of what it answers by."""
+    """Set after construction, since the dispatcher needs the adapter of this service."""
     _descriptors: dict[tuple[str, bool, bool], dict[str, Any]] = field(default_factory=dict)
 
     async def answer(
@@ -167,7 +167,7 @@ class Service:
         progress: Progress | None = None,
         note_failure: Callable[[FlashgrepError], None] | None = None,
     ) -> dict[str, Any]:
-        """Return the result of one of METHODS; ``note_failure`` is told what failed and is a result all the same.
+        """Return the result of one of METHODS; ``note_failure`` gets errors that are returned as results.
 
         Raises:
             FlashgrepError: as ``call_tool``, ``read_resource`` and ``get_prompt`` do, or the cursor is not ours.
@@ -189,7 +189,7 @@ class Service:
 
     @property
     def _lists(self) -> dict[str, tuple[str, Callable[[Session], list[dict[str, Any]]]]]:
-        """Lists by method: the field of the result, and what finds the items."""
+        """Return, by method, the field of a list's result and the function that finds its items."""
         return {
             "tools/list": ("tools", self.list_tools),
             "resources/list": ("resources", self.list_resources),
@@ -198,7 +198,7 @@ class Service:
         }
 
     def list_tools(self, session: Session) -> list[dict[str, Any]]:
-        """Return the tools of the client's toolsets, without those that write if it may not."""
+        """Return the tools of the client's toolsets; those that write only if the client may write."""
         client, is_bound = client_of(session), len(session.projects) == 1
         structured = self.structured or client.structured
         return [
@@ -210,10 +210,10 @@ class Service:
         ]
 
     def _describe(self, handler: Handler, *, is_bound: bool, structured: bool) -> dict[str, Any]:
-        """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
+        """Return a method's entry in tools/list; ``is_bound``: the connection cannot name another project."""
         meta: dict[str, Any] = {}
         if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
-            # Otherwise the host truncates answers that the caller's own budget allows.
+            # Otherwise the host would truncate answers within the caller's budget.
             meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
         if handler.aliases:
             meta["flashgrep/aliases"] = list(handler.aliases)
@@ -236,11 +236,11 @@ class Service:
         progress: Progress | None = None,
         note_failure: Callable[[FlashgrepError], None] | None = None,
     ) -> dict[str, Any]:
-        """Call a method by name or alias; a failure is also a result, so that a model can read it.
+        """Call a method by name or alias; errors are returned as results, so that a model can read them.
 
-        What only reads is called whether or not it is of the toolsets that the client is shown. A model gets the text
-        that the method's renderer makes, and nothing else: many hosts show it structured content in the text's place.
-        Programs get the structured content, as ``Encoded``, since the text next to it is its JSON.
+        Methods that only read can be called whatever the client's toolsets. A model gets only the text of the method's
+        renderer: many hosts would show it the structured content instead. Programs get the structured content, as
+        ``Encoded``, since the text next to it is its JSON.
 
         Raises:
             InvalidParams: no such tool, or the arguments are not an object.
@@ -259,7 +259,7 @@ class Service:
         structured = self.structured or client.structured
         render, text = None if structured else handler.render, ""
         try:
-            if handler.writes and handler.toolset not in client.toolsets:  # nobody has let the host's model use it
+            if handler.writes and handler.toolset not in client.toolsets:  # the user has not enabled it for the model
                 raise Forbidden(
                     f"{handler.name} writes, and its toolset was not requested: {handler.toolset}",
                     reason="toolset_required",
@@ -284,7 +284,7 @@ class Service:
         return {"content": content, **({"structuredContent": encoded} if structured else {}), "isError": is_error}
 
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
-        """Return what can be attached to a conversation: each project's skill and figures."""
+        """Return what can be attached to a conversation: each project's skill and statistics."""
         resources = []
         for project in self.catalogue.list_bound(session):
             for kind, title, description, mime_type in (
@@ -300,8 +300,8 @@ class Service:
         """Return a resource.
 
         Raises:
-            InvalidParams: it is not there.
-            FlashgrepError: as reading it does.
+            InvalidParams: there is no such resource.
+            FlashgrepError: reading it fails.
 
         """
         uri = str(uri)
@@ -324,13 +324,13 @@ class Service:
                 raise _no_resource(uri) from None
             suffix = PurePosixPath(address.path.decode("utf-8", "replace")).suffix
             mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
-            # A resource has no parameters, so the rest of a long file is read by the tool.
+            # A resource has no parameters, so the rest of a long file is read with the tool.
             meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
         return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
 
 
 def annotations_of(handler: Handler) -> dict[str, bool]:
-    """Return a tool's hints, without the protocol's defaults and what means nothing where it only reads."""
+    """Return a tool's hints, without defaults and, for read-only tools, without those about writing."""
     if handler.safety == "reads":
         return {"readOnlyHint": True, "openWorldHint": False}
     hints = {"destructiveHint": False} if handler.safety != "destructive" else {}
@@ -338,10 +338,10 @@ def annotations_of(handler: Handler) -> dict[str, bool]:
 
 
 def read_cursor(cursor: Any) -> int:
-    """Return where the page begins that a cursor of ours leads to.
+    """Return the position at which a cursor's page begins.
 
     Raises:
-        InvalidParams: it is not ours.
+        InvalidParams: the cursor is not one of ours.
 
     """
     if cursor is None:
@@ -356,7 +356,7 @@ def read_cursor(cursor: Any) -> int:
 
 
 class Address(NamedTuple):
-    """A resource's URI, taken apart; ``path`` as bytes, for a file."""
+    """The parts of a resource's URI; ``path`` is for files, as bytes."""
 
     project: str
     kind: str
@@ -364,7 +364,7 @@ class Address(NamedTuple):
 
 
 def parse_uri(uri: str) -> Address | None:
-    """Take a resource's URI apart; None: it is not ours."""
+    """Parse a resource's URI; None: it is not ours."""
     if len(uri) > MOST_URI or not uri.startswith(SCHEME):
         return None
     project, _, rest = uri.removeprefix(SCHEME).partition("/")

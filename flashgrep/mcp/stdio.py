@@ -1,6 +1,6 @@
-"""``fgrep mcp``: bytes between a host and the daemon, bound to the host's project. Standard library only.
+"""``fgrep mcp``: relays bytes between a host and the daemon, bound to the host's project. Standard library only.
 
-Standard output carries only the protocol; errors before it begins go to standard error.
+Stdout carries only the protocol; errors before it starts go to stderr.
 """
 
 import os
@@ -15,7 +15,7 @@ from flashgrep.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
 
-Speak the Model Context Protocol over stdin and stdout; starts the daemon if none runs.
+Speak the Model Context Protocol over stdin and stdout; start the daemon if it is not running.
 
   --project P          the project, by name or path
   --collection C       the project to search, by the name of its collection
@@ -38,13 +38,13 @@ VALUES = {
 }
 FLAGS = {"--read-only": "read_only", "--structured": "structured"}
 HOST_FOLDERS = ("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "WORKSPACE_FOLDER")
-"""Variables in which hosts name the folder they have open; the second may list several, separated by commas."""
+"""Variables in which hosts name their open folder; the second may list several, separated by commas."""
 SWITCHED_OFF = (
     "mcp: the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "
-    "or an older daemon runs (fgrep daemon restart)"
+    "or an older daemon is running (fgrep daemon restart)"
 )
 LINGER_SECONDS = 0.8
-"""Answers still on their way when the host ends its input get this long; a host waits for about a second."""
+"""Time for pending answers after the host closes its input; hosts wait about a second."""
 
 
 def main(arguments: list[str]) -> int:
@@ -70,8 +70,8 @@ def main(arguments: list[str]) -> int:
 
     parent = None
     if sys.platform == "linux" and hasattr(os, "pidfd_open"):
-        # Becomes readable when the process that started us ends. Where it cannot be had (that process is gone already,
-        # or the kernel or a sandbox does not allow it), the end of input will tell.
+        # Becomes readable when the parent process ends. If it is not available (the parent is already gone, or the
+        # kernel or a sandbox does not allow it), the end of input has to do.
         with suppress(OSError):
             parent = os.pidfd_open(os.getppid())
     Relay(connect_bound, watched=parent, linger=LINGER_SECONDS).run(connect_bound())
@@ -79,10 +79,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: str) -> dict[str, object]:
-    """Return what to bind the connection to, as ``$/bind`` takes it.
+    """Return the parameters of ``$/bind`` for these arguments.
 
     Raises:
-        ValueError: an argument is not ours, or lacks its value.
+        ValueError: an argument is unknown, lacks its value, or is repeated.
 
     """
     binding: dict[str, object] = {}
@@ -117,7 +117,7 @@ def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: st
 
 
 def find_host_folder(environ: Mapping[str, str]) -> str | None:
-    """Return the folder the host says it has open, if there is one."""
+    """Return the host's open folder, if it names one."""
     for name in HOST_FOLDERS:
         value = environ.get(name, "")
         for folder in (value, *value.split(",")):

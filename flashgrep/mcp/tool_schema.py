@@ -1,8 +1,8 @@
 """JSON Schemas reduced for a model's context; what is left out is still accepted.
 
-Every client sends all schemas to its model with every conversation, so they say what a model needs to choose and call a
-tool: fields that agents hardly ever need, bounds (a call that breaks one is told), and what repeats a name are not
-listed. Of results the schema tells the fields, and those of the items of lists. `skills/reference.md` has it all.
+Every client sends all schemas to its model with every conversation, so they contain only what a model needs to choose
+and call a tool. Left out are fields that agents hardly ever need, bounds (a call that breaks one gets an error), and
+titles that repeat a name. Schemas of results have the fields, and those of list items. `skills/reference.md` has all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,27 +30,27 @@ SHORT = {
     "rev": "Git revision, or a..b.",
     "dry_run": "",
 }
-"""What is in many tools, in fewer words; in none where the name, the instructions or an answer's note say it."""
+"""Shorter descriptions of common fields; empty where the name, the instructions or an answer's note suffice."""
 MOST_FIELDS = 8
-"""Fields of a result that are told; a model sees the rest when it has one."""
+"""Fields of a result that are listed; a model sees the rest in the result."""
 MOST_CHOICES = 10
-"""Values of a field that are listed; a wrong one is answered with all of them."""
+"""Values of a field that are listed; the error for a wrong one names them all."""
 LEFT_OUT = frozenset(
     {"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"}
 )
 LIKE = "like"
-"""A model's note that its fields are those of another tool, where they are described."""
+"""Key by which a parameter model refers to another tool that describes the same fields."""
 ERROR = frozenset({"code", "message", "data"})
 """The members of the error object, which is the other form of every result."""
 Schema = dict[str, Any]
 
 
 def input_schema(handler: Handler, *, bound: bool = False, complete: bool = False) -> Schema:
-    """Return the schema of a tool's arguments; leaving an optional field out stands for null.
+    """Return the schema of a tool's arguments; an omitted optional field is null.
 
-    ``bound``: the connection is bound to one project, so that there is none to name. ``complete``: for a program, with
-    the fields that are rare and every description.
+    ``bound``: the connection is bound to one project, so ``project`` is left out. ``complete``: for a program, with
+    rare fields and all descriptions.
     """
     whole = handler.params_schema()
     marks = dict(find_marks(handler.params))
@@ -79,7 +79,7 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
 
 
 def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:
-    """Yield the names of the fields of a model, and of the models in it, with how they are offered."""
+    """Yield the name and usage of each field of a model, and of the models nested in it."""
     for name, field in model.model_fields.items():
         yield field.alias or name, usage_of(field)
         kinds = [field.annotation]
@@ -91,7 +91,7 @@ def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:
 
 
 def shorten(node: Any) -> Any:
-    """Return part of a schema without what is useless to a model."""
+    """Return part of a schema without what a model does not need."""
     if isinstance(node, list):
         return [shorten(item) for item in node]
     if not isinstance(node, dict):
@@ -101,7 +101,7 @@ def shorten(node: Any) -> Any:
         too_many = key == "enum" and len(value) > MOST_CHOICES
         if key not in LEFT_OUT and not too_many and not (key == "default" and not value):
             kept[key] = shorten(value)
-    # Being optional already means "or null".
+    # Optional fields may be null anyway.
     forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
     if len(forms) == 1:
         return {**forms[0], **kept}
@@ -109,9 +109,9 @@ def shorten(node: Any) -> Any:
 
 
 def output_schema(handler: Handler) -> Schema:
-    """Return the schema of a tool's structured content: the first fields every result has.
+    """Return the schema of a tool's structured content: its first fields.
 
-    None is called required, because some clients hold the error object of a failed call against the schema too.
+    None is required, because some clients validate the error object of a failed call against the same schema.
     """
     whole = handler.result_schema()
 
@@ -122,7 +122,7 @@ def output_schema(handler: Handler) -> Schema:
 
     def type_of(node: Schema) -> Schema:
         node = resolve(node)
-        if "anyOf" in node:  # in several forms, as some hosts know no arrays of types
+        if "anyOf" in node:  # kept as ``anyOf``: some hosts do not support arrays of types
             forms = [type_of(form) for form in node["anyOf"]]
             return {"anyOf": forms} if all(forms) else {}
         return {"type": node["type"]} if "type" in node else {}

@@ -1,1 +1,1 @@
-"""The team server: repositories in PostgreSQL, filled by workers on any machine, asked by the daemon's own methods."""
+"""The team server: repositories in PostgreSQL, indexed by workers on any machine, queried with the daemon's methods."""

@@ -1,4 +1,4 @@
-"""Who may see what: tokens of people and groups, the repositories they are given, and what the store has."""
+"""Tokens, groups and permissions of a team's store, and a report of what it contains."""
 
 import hashlib
 import secrets
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 PROXY_GROUP: Final = "group:"
-"""How the groups that proxies name are called in the store."""
+"""Prefix, in the store, of groups that a proxy reports."""
 
 
 def make_token(
     connection: "Connection[Any]", subject: str, days: int | None = None, kind: Literal["own", "proxy"] = "own"
 ) -> str:
-    """Return a new token of a subject, of which the store keeps a hash; ``days``: for this long it is good.
+    """Return a new token for a subject, valid for ``days``; the store keeps only its hash.
 
-    ``kind``: proxy, it shows nothing by itself, and speaks for whomever its bearer names.
+    ``kind``: a ``proxy`` token gives no access by itself; its bearer acts for the person it names.
 
     Raises:
-        InvalidParams: nobody is called as the groups that a proxy names: its token would see what they may.
+        InvalidParams: the subject has the name of a proxy's group, so the token would have that group's access.
 
     """
     if subject.startswith(PROXY_GROUP):
-        raise InvalidParams(f"the name of a group, which has no token: {subject}", field="subject")
+        raise InvalidParams(f"a group cannot have a token: {subject}", field="subject")
     token = secrets.token_urlsafe(32)
     with translate_errors():
         connection.execute(
@@ -39,16 +39,16 @@ def make_token(
 
 
 def revoke_tokens(connection: "Connection[Any]", subject: str) -> int:
-    """Delete the tokens of a subject, and return how many there were."""
+    """Delete a subject's tokens and return their number."""
     with translate_errors():
         return connection.execute("DELETE FROM flashgrep.token WHERE subject = %s", [subject]).rowcount
 
 
 def allow(connection: "Connection[Any]", subject: str, repositories: Sequence[str] | None) -> None:
-    """Let a subject or group see repositories; None: all, those to come too.
+    """Let a subject or group see repositories; None: all, including later ones.
 
     Raises:
-        NotFound: there is none of a name.
+        NotFound: a name is unknown.
 
     """
     with translate_errors(), connection.transaction():
@@ -65,19 +65,19 @@ def allow(connection: "Connection[Any]", subject: str, repositories: Sequence[st
 
 
 def forbid(connection: "Connection[Any]", subject: str) -> None:
-    """Take everything from a subject or group that it was given itself."""
+    """Revoke what a subject or group was granted directly."""
     with translate_errors():
         connection.execute("DELETE FROM flashgrep.permission WHERE subject = %s", [subject])
 
 
 def join(connection: "Connection[Any]", subject: str, group: str) -> None:
-    """Put a subject into a group, whose repositories it sees then."""
+    """Add a subject to a group, so that it sees the group's repositories."""
     with translate_errors():
         connection.execute("INSERT INTO flashgrep.member VALUES (%s, %s) ON CONFLICT DO NOTHING", [subject, group])
 
 
 def describe(connection: "Connection[Any]") -> list[dict[str, Any]]:
-    """Return the state of each repository, by name: texts, bytes of postings, branches, requests, what is wrong."""
+    """Return the state of each repository, ordered by name: texts, posting bytes, branches, queued jobs, problem."""
     query = (
         "SELECT name, source, head, next_text - 1 AS texts, parsed_to AS parsed, generation, "
         "to_char(synced AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS synced, problem, "

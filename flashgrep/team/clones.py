@@ -1,4 +1,4 @@
-"""Bare clones: those of addresses are fetched here by the user's git, others are where they are."""
+"""Bare clones: the user's git fetches repositories added by address; those added by path are used in place."""
 
 import hashlib
 import re
@@ -17,9 +17,9 @@ from flashgrep.team.queue import Job
 FETCH_SECONDS: Final = 3600
 TAGS: Final = "refs/tags/"
 LOCKED: Final = b".lock': File exists"
-"""Said of what a git left that was killed; whoever fetches has the repository's turn, so no other one works there."""
+"""Git's message about a lock file. A killed git left it: the worker holds the repository's turn, so no git runs."""
 ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
-"""What git fetches from; it begins with no dash, and names no program to be run."""
+"""Addresses passed to git: none starts with a dash, and none makes git run a program."""
 
 
 def find_clone(cache: Path, repository: int, source: str) -> Path | None:
@@ -29,26 +29,26 @@ def find_clone(cache: Path, repository: int, source: str) -> Path | None:
 
 
 def _folder_of(cache: Path, repository: int, source: str) -> Path:
-    """Return where a repository's clone is: its own path, or for an address a folder that no other address has.
+    """Return where a repository's clone is: its own path, or a folder unique to its number and address.
 
-    Several stores may be filled on one machine, and each has a repository of number 1.
+    The number alone is not enough: a machine may serve several stores, and each has a repository 1.
     """
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
     return cache / f"{repository}-{name}.git" if ADDRESS.fullmatch(source) else Path(source)
 
 
 def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
-    """Return the folder of a bare clone; that of an address is fetched by the user's git with its credentials.
+    """Return the folder of a bare clone; for an address, the user's git fetches it first, with its credentials.
 
     Raises:
-        Unavailable: fetch_failed, with what git says; source_missing.
+        Unavailable: fetch_failed, with git's message; source_missing.
 
     """
     folder = _folder_of(cache, job.repository, job.source)
     if not ADDRESS.fullmatch(job.source):
         if not is_bare(folder):
             message = f"the clone is not on this machine: {job.source}"
-            raise Unavailable(message, reason="source_missing", suggestion="add it by an address")
+            raise Unavailable(message, reason="source_missing", suggestion="add the repository by its address")
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if is_bare(folder):
@@ -57,7 +57,7 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
             return folder
         if LOCKED not in done.stderr:
             raise _failure(job, done)
-    # Made next to its place: a clone whose git was killed looks like one of a repository without branches.
+    # Cloned into a temporary folder, then renamed: a half-made clone looks like a repository without branches.
     for left in cache.glob(f"{folder.stem}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True) as making:
@@ -72,7 +72,7 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
-    """Run the user's git with the user's settings, except for those that would start something behind it."""
+    """Run git with the user's settings, but without hooks and background maintenance."""
     own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -89,7 +89,7 @@ def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailabl
 
 
 def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
-    """Return the commits of tags that match wildcards, by whole name; tags of files and trees are left out."""
+    """Return the commits of tags that match wildcards, by full ref name; tags of blobs and trees are left out."""
     if not wanted:
         return {}
     form = "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
@@ -103,7 +103,7 @@ def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
 
 
 def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
-    """Return the commits of branches by name: of those wanted, or of all."""
+    """Return the commits of branches by name; if ``wanted`` is empty, of all branches."""
     printed = repository.git.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
     named = [line.decode("utf-8", "replace").partition(" ") for line in printed.splitlines()]
     return {name: repository.resolve(commit) for commit, _, name in named if not wanted or name in wanted}

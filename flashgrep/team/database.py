@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, by psycopg, which is imported when a team's store is first asked for."""
+"""Connections to PostgreSQL by psycopg, an optional dependency imported at first use."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 INSTALL: Final = "pip install 'flashgrep[postgres]'"
 CONNECT_SECONDS: Final = 10
 LEAST_VERSION: Final = 160_000
-"""PostgreSQL 16: foreign partitions are asked side by side, and row security is applied to them."""
+"""PostgreSQL 16: it scans foreign partitions concurrently and applies row security to them."""
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "flashgrep",
-    # Whoever died without a word loses his locks, and his jobs, after this long.
+    # A worker whose machine died loses its locks, and so its job, after 25 seconds.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -41,10 +41,10 @@ def load_psycopg() -> Any:
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise what goes wrong in the database as an error of ours.
+    """Translate database errors into ours.
 
     Raises:
-        Unavailable: database_away, it cannot be reached, or ended the connection; database_failed.
+        Unavailable: database_away, it cannot be reached or closed the connection; database_failed.
 
     """
     psycopg = load_psycopg()
@@ -57,7 +57,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def describe(error: Exception) -> str:
-    """Return the first line of what PostgreSQL says, without a password that it may repeat."""
+    """Return the first line of PostgreSQL's message; later ones may contain a password."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

@@ -1,8 +1,8 @@
-"""Who asks a team's server, found out before anything of a request is understood, and how a browser signs in and out.
+"""Authentication of a team's server, before a request is parsed; and sign-in and sign-out of browsers.
 
-There are three ways in: a token (``Authorization: Bearer``), a browser that has signed in on our page (a cookie, and a
-key that only scripts of our origin know: cookies go to every port of a host), and a proxy that shows a token of its own
-and names whom it has signed in.
+There are three ways in: a token (``Authorization: Bearer``); a browser signed in on our page (a cookie, and a key that
+only scripts of our origin know, since cookies go to every port of a host); and a proxy that sends its own token and
+names the person it has signed in.
 """
 
 import hashlib
@@ -36,78 +36,78 @@ from flashgrep.mcp.http.admission import (
 )
 from flashgrep.mcp.http.routes import STATUS
 from flashgrep.scheduler import FLOW
-from flashgrep.team.store_connection import Shown
+from flashgrep.team.store_connection import Credentials
 from flashgrep.team.team_catalogue import Access, TeamCatalogue
 from flashgrep.web.site import HEADERS, KEY_HEADER, is_open
 
 SIGN_IN, SIGN_OUT = "/login", "/logout"
 PROXY_TOKEN: Final = "x-flashgrep-proxy-token"  # noqa: S105 - a header's name
 MOST_NAME: Final = 256
-"""Characters of a person's or a group's name."""
+"""Characters in the name of a person or a group."""
 MOST_GROUPS: Final = 1000
 NO_STORE: Final = {**HEADERS, "cache-control": "no-store"}
 MOST_TOKEN: Final = 4096
-ASKING: ContextVar[Access] = ContextVar("asking")
-"""Who sent the request that is being answered."""
+CURRENT_ACCESS: ContextVar[Access] = ContextVar("asking")
+"""The sender of the current request."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """What a server is called from outside, and whom it believes."""
+    """A server's public origins, and the proxy headers it trusts."""
 
     origins: tuple[str, ...]
-    """Ours, as ``https://code.example.org``, the public one first: pages of no other one are answered."""
+    """Our own, like ``https://code.example.org``, the public one first; pages of other origins are refused."""
     person_header: str = ""
-    """In which a proxy names whom it has signed in; it counts beside the proxy's token. Empty: no proxy is believed."""
+    """Header with the person a proxy has signed in; trusted only with the proxy's token. Empty: no proxy."""
     groups_header: str = ""
-    """In which it names that one's groups, with commas between them."""
+    """Header with that person's groups, separated by commas."""
 
     @property
     def hosts(self) -> set[str]:
-        """What the header ``Host`` of a browser's request may say."""
+        """Accepted values of a browser's ``Host`` header."""
         return {origin.partition("://")[2] for origin in self.origins}
 
     @property
     def cookie(self) -> str:
-        """The cookie's name; that of a page that came by TLS is kept from whoever speaks without it."""
+        """The cookie's name; with TLS it has the ``__Host-`` prefix, so the cookie is never sent without TLS."""
         scheme, _, host = self.origins[0].partition("://")
         return "__Host-flashgrep" if scheme == "https" else f"flashgrep_team_{host.rpartition(':')[2]}"
 
-    def read_proof(self, headers: Mapping[str, str]) -> Shown | None:
-        """Return what a request shows; None: nothing.
+    def read_credentials(self, headers: Mapping[str, str]) -> Credentials | None:
+        """Return the credentials of a request; None: it has none.
 
         Raises:
-            Forbidden: a proxy names nobody, or names that are none.
+            Forbidden: a proxy sends too many groups, or an invalid name.
 
         """
         person = headers.get(self.person_header, "") if self.person_header else ""
-        # The header alone proves nothing, since anybody can send it.
+        # The header alone proves nothing: anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
             groups = tuple(one.strip() for one in headers.get(self.groups_header, "").split(",") if one.strip())
             if len(groups) > MOST_GROUPS or any(len(one) > MOST_NAME or "\0" in one for one in (person, *groups)):
                 raise Forbidden("too many names, or one that is too long", reason="auth_required")
-            return Shown(hash_secret(proxy), person, groups)
+            return Credentials(hash_secret(proxy), person, groups)
         if token := read_bearer(headers):
-            return Shown(hash_secret(token))
+            return Credentials(hash_secret(token))
         cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
         cookie = next((value for name, _, value in cookies if name == self.cookie), "")
         key = headers.get(KEY_HEADER, "")
-        return Shown(hash_browser(cookie, key)) if cookie and key and headers.get("host") in self.hosts else None
+        return Credentials(hash_browser(cookie, key)) if cookie and key and headers.get("host") in self.hosts else None
 
 
 def hash_secret(secret: str) -> str:
-    """Return what the store knows of a secret, in hexadecimal digits."""
+    """Return the hash of a secret that the store keeps, in hexadecimal digits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def hash_browser(cookie: str, key: str) -> str:
-    """Return what the store knows of a browser's two secrets: neither is worth anything alone."""
+    """Return the hash of a browser's two secrets together: neither gives access alone."""
     return hash_secret(f"browser {cookie} {key}")
 
 
 @dataclass(slots=True)
 class TeamGuard:
-    """Lets through who may ask."""
+    """Authenticates requests before the application sees them."""
 
     app: Any
     catalogue: TeamCatalogue
@@ -115,7 +115,7 @@ class TeamGuard:
     rules: AccessRules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an ASGI event."""
+        """Handle an ASGI event."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -127,8 +127,8 @@ class TeamGuard:
         is_known = False
         if refusal is None and not (scope["path"] in OPEN_PATHS or scope["path"] == SIGN_IN or is_open(scope["path"])):
             try:
-                shown = self.rules.read_proof(headers) or Shown("")
-                ASKING.set(await anyio.to_thread.run_sync(self.catalogue.find_access, *shown))
+                credentials = self.rules.read_credentials(headers) or Credentials("")
+                CURRENT_ACCESS.set(await anyio.to_thread.run_sync(self.catalogue.find_access, *credentials))
                 is_known = True
             except Forbidden:
                 refusal = Refusal(401, "auth_required", "a token is required", ((b"www-authenticate", b"Bearer"),))
@@ -137,29 +137,29 @@ class TeamGuard:
         if refusal is not None:
             await refuse(refusal, receive, send)
             return
-        # Turns are shared out by subject, so one person's flood of questions does not hold up the others.
-        FLOW.set(("team", ASKING.get().subject if is_known else ""))
+        # Turns are scheduled by subject, so one person's flood of questions does not delay others.
+        FLOW.set(("team", CURRENT_ACCESS.get().subject if is_known else ""))
         answering = send_with(send, [date_header()])
         await self.app({**scope, VISITOR: False}, receive_at_most(receive, self.max_body), answering)
 
     def judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
-        """Return why a request is turned away whoever sends it; None: it is not."""
+        """Return why a request is refused regardless of its sender; None: it is not."""
         path = scope["path"]
         if is_ambiguous:
-            return Refusal(400, "ambiguous", "a header that says who asks is there twice")
-        # Browsers set it and pages cannot; programs do not send it.
+            return Refusal(400, "ambiguous", "an authentication header occurs twice")
+        # Browsers set this header and pages cannot change it; other programs do not send it.
         is_foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_open(path)
         if is_foreign or headers.get("origin", self.rules.origins[0]) not in self.rules.origins:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")
         if path == SIGN_IN and "origin" not in headers:
-            return Refusal(403, "foreign_origin", "only the page signs in")
+            return Refusal(403, "foreign_origin", "sign-in is possible only from the page")
         if (path in {SIGN_IN, SIGN_OUT} or is_open(path)) and headers.get("host") not in self.rules.hosts:
             return Refusal(421, "foreign_host", f"the page is at {self.rules.origins[0]}/")
         return judge_type(scope, headers) or judge_size(headers, self.max_body)
 
 
 class SignIn:
-    """Signs browsers in and out: a token that is shown once becomes a cookie and a key, which end by themselves."""
+    """Signs browsers in and out: exchanges a token for a cookie and a key, which expire."""
 
     def __init__(self, catalogue: TeamCatalogue, rules: AccessRules) -> None:
         self._catalogue = catalogue
@@ -173,7 +173,7 @@ class SignIn:
         ]
 
     async def _sign_in(self, request: Request) -> Response:
-        """Take a token; give the cookie, and in the answer the key."""
+        """Take a token; set the cookie and return the key."""
         try:
             given = await request.json()
             token = given["token"] if set(given) == {"token"} else None
@@ -189,7 +189,7 @@ class SignIn:
         async def answer() -> Response:
             return JSONResponse({"key": key, "subject": await anyio.to_thread.run_sync(sign_in)}, headers=NO_STORE)
 
-        response = await _or_error(answer)
+        response = await _answer_or_error(answer)
         if response.status_code == HTTPStatus.OK:
             is_secure = self._rules.origins[0].startswith("https:")
             name = self._rules.cookie
@@ -197,19 +197,19 @@ class SignIn:
         return response
 
     async def _sign_out(self, _request: Request) -> Response:
-        """Have the store forget the browser that asks."""
+        """Delete the browser's token from the store."""
 
         async def answer() -> Response:
-            await anyio.to_thread.run_sync(self._catalogue.sign_out, ASKING.get())
+            await anyio.to_thread.run_sync(self._catalogue.sign_out, CURRENT_ACCESS.get())
             return JSONResponse({}, headers=NO_STORE)
 
-        response = await _or_error(answer)
+        response = await _answer_or_error(answer)
         response.delete_cookie(self._rules.cookie, path="/", httponly=True, samesite="strict")
         return response
 
 
-async def _or_error(answer: Callable[[], Awaitable[Response]]) -> Response:
-    """Return an answer, or the error that it raised as one."""
+async def _answer_or_error(answer: Callable[[], Awaitable[Response]]) -> Response:
+    """Return the answer, or its error as a response."""
     try:
         return await answer()
     except FlashgrepError as error:

@@ -1,7 +1,7 @@
-"""What workers do: they take a repository whose turn it is, fetch it, and bring the store to its branches' state.
+"""The work of a team's workers: take a queued repository, fetch it, and update the store to the state of its branches.
 
-Any number of workers on any machines: a row of ``turn`` is locked while one works (FOR UPDATE SKIP LOCKED), so a
-worker that dies gives its repository back by losing its connection, and another continues after its last batch.
+There may be any number of workers on any machines. A worker locks its repository's row of ``turn`` (FOR UPDATE SKIP
+LOCKED); if it dies, its connection and the lock go, and another worker continues after its last batch.
 """
 
 import os
@@ -15,40 +15,40 @@ from flashgrep.errors import FlashgrepError, InvalidParams, NotFound
 from flashgrep.git.program import Git
 from flashgrep.git.repository import Repository, is_bare
 from flashgrep.ingest.openat import RootFolder
+from flashgrep.team.chunk_writer import Chunker
 from flashgrep.team.clones import ADDRESS, fetch, list_branches, list_tags
-from flashgrep.team.cutting import Cutter
 from flashgrep.team.database import connect, translate_errors
 from flashgrep.team.load import Content, Loader
 from flashgrep.team.migrations import SHARDED, check
 from flashgrep.team.queue import Job, postpone, take
-from flashgrep.team.stored_segments import clean, drop_dead, merge
-from flashgrep.team.tree_listing import find_new_trees, name_of, publish, put_listing
+from flashgrep.team.stored_segments import delete_leftovers, drop_dead, merge
+from flashgrep.team.tree_listing import content_key, find_new_trees, publish, put_listing
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 STATE: Final = ("branch", "revision", "listing", "content", "segment", "job")
-"""Tables that say what a repository has; they lie in one place."""
+"""Unsharded tables that describe a repository's contents."""
 Tell = Callable[[str], None]
-"""Is told, in words, what is being done."""
+"""Reports progress as a line of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A team's store, as who fills it sees it."""
+    """A team's store, as its administrator and its workers use it."""
 
     dsn: str
     cache: Path
-    """Where clones of addresses are kept."""
+    """Folder of the clones of repositories that were added by address."""
     environ: Mapping[str, str]
     workers: int = 2
-    """Processes that parse, cut and embed."""
+    """Processes that parse, chunk and embed."""
     embedding: str = "{}"
-    """Settings of the embedder, as JSON."""
+    """The embedder's settings as JSON."""
 
     def open(self) -> "Connection[Any]":
-        """Return a connection, once the tables are known to be those of this version; raises as ``schema.check``."""
+        """Return a connection to a store with this version's tables; raises as ``schema.check``."""
         connection = connect(self.dsn)
         try:
             check(connection)
@@ -58,27 +58,28 @@ class Team:
         return connection
 
     def add(self, source: str, name: str = "", branches: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> str:
-        """Add a repository by the path of a bare clone or by an address, have it indexed, and return its name.
+        """Add a repository by address or by the path of a bare clone, queue it for indexing, and return its name.
 
         Raises:
-            InvalidParams: it can be neither; or the name is taken, or a folder of another's.
+            InvalidParams: the source is neither; or the name is taken, or one is a folder of the other.
 
         """
         if not ADDRESS.fullmatch(source):
             folder = Path(source).resolve()
             if not is_bare(folder):
                 message = f"neither an address nor a bare clone: {source}"
-                raise InvalidParams(message, field="source", suggestion="git clone --mirror makes one")
+                raise InvalidParams(message, field="source", suggestion="make a bare clone: git clone --mirror")
             source = str(folder)
         name = name or re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
         if not NAME.fullmatch(name):
-            raise InvalidParams(f"not a name for a repository: {name!r}", field="name", pattern=NAME.pattern)
+            raise InvalidParams(f"invalid repository name: {name!r}", field="name", pattern=NAME.pattern)
         with self.open() as connection, translate_errors(), connection.transaction():
-            # Two that are added at once could each be a folder of the other; no constraint of the table says that.
+            # Without the lock, two names added at once could overlap (``a`` and ``a/b``); no table constraint covers
+            # that.
             connection.execute("LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE")
             for (other,) in connection.execute("SELECT name FROM flashgrep.repository").fetchall():
                 if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
-                    raise InvalidParams(f"the name is taken, or a folder of another's: {other}", field="name")
+                    raise InvalidParams(f"the name conflicts with that of another repository: {other}", field="name")
             row = connection.execute(
                 "INSERT INTO flashgrep.repository (name, source, branches, tags) VALUES (%s, %s, %s, %s) RETURNING id",
                 [name, source, list(branches), list(tags)],
@@ -88,13 +89,13 @@ class Team:
         return name
 
     def remove(self, name: str) -> None:
-        """Delete a repository with all its rows, once no worker is at it.
+        """Delete a repository with all its rows, once no worker holds it.
 
-        Shards commit by themselves, so first it is left without a state, then without rows: if a shard dies, nothing
-        answers from the rows of the others, and to remove it once more deletes the rest.
+        Each shard commits separately, so the repository's state is deleted first, its rows second: if a shard dies in
+        between, the remaining rows answer no question, and a second ``remove`` deletes them.
 
         Raises:
-            NotFound: there is none of the name.
+            NotFound: the name is unknown.
 
         """
         query = (
@@ -102,7 +103,7 @@ class Team:
             "WHERE name = %s FOR UPDATE OF turn"
         )
         state = "UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s"
-        # Shards may be foreign tables, to which no foreign key leads: their rows are deleted by hand.
+        # Shards may be foreign tables, which cannot have foreign keys: nothing cascades to their rows.
         forget = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in STATE]
         delete = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in SHARDED]
         with self.open() as connection, translate_errors():
@@ -115,10 +116,10 @@ class Team:
                         connection.execute(statement.encode(), row)
 
     def request(self, names: tuple[str, ...] = ()) -> None:
-        """Have repositories brought up to date: these, or all.
+        """Queue repositories for an update; without names, all of them.
 
         Raises:
-            NotFound: there is none of a name.
+            NotFound: a name is unknown.
 
         """
         with self.open() as connection, translate_errors(), connection.transaction():
@@ -131,9 +132,9 @@ class Team:
             )
 
     def work(self, tell: Tell) -> int:
-        """Do the jobs that are due and that no other worker is at, and return how many there were."""
+        """Run all due jobs that no other worker holds, and return their number."""
         done = 0
-        # Two connections: the one holds the repository's lock for the whole job, the other commits step by step.
+        # Two connections: one holds the repository's lock for the whole job, the other commits step by step.
         with self.open() as locked, self.open() as connection:
             while True:
                 with translate_errors(), locked.transaction():
@@ -144,7 +145,7 @@ class Team:
                     try:
                         self.sync(connection, job, tell)
                     except FlashgrepError as error:
-                        # The database went away, which is no fault of the job; the next worker takes it as it is.
+                        # The database went away. The job has not failed: the next worker takes it unchanged.
                         if connection.closed:
                             raise
                         postpone(locked, connection, job, error)
@@ -153,7 +154,7 @@ class Team:
                         locked.execute("DELETE FROM flashgrep.job WHERE id = ANY(%s)", [job.requests])
 
     def sync(self, connection: "Connection[Any]", job: Job, tell: Tell) -> None:
-        """Bring the store to the state of a repository's branches."""
+        """Update the store to the current state of a repository's branches."""
         tell(f"{job.name}: fetching")
         repository = Repository.open(
             Git.find(RootFolder(os.fsencode(fetch(job, self.cache, self.environ))), self.environ)
@@ -169,28 +170,28 @@ class Team:
             row = connection.execute("SELECT count(*) FROM flashgrep.shard").fetchone()
             loader = Loader(connection, job.repository, row[0] if row else 1)
             with translate_errors():
-                # First what dead workers have left, so that their rows are not read as ours.
-                clean(connection, job.repository)
+                # Rows left by dead workers go first, so that they are not read as ours.
+                delete_leftovers(connection, job.repository)
                 trees = find_new_trees(connection, job, branches)
                 known = loader.known()
                 for revision in trees.values():
                     listed = repository.list_files(revision)
-                    names = {path: name_of(file.blob, path) for path, file in listed.items()}
+                    names = {path: content_key(file.blob, path) for path, file in listed.items()}
                     wanted = {name: Content(name, path) for path, name in names.items() if name not in known}
                     for found in loader.store(wanted.values(), repository):
                         known |= found
                         tell(f"{job.name}: {len(known)} contents")
                     put_listing(connection, job, revision, listed, known)
-                # As soon as texts and grams are there: exact questions are answered while symbols and chunks are made.
+                # Published as soon as texts and grams are stored: exact search works while symbols and chunks are made.
                 publish(connection, job, branches, head, job.generation)
-                for count in loader.renew():
-                    tell(f"{job.name}: postings of {count} texts made anew")
+                for count in loader.rebuild_segments():
+                    tell(f"{job.name}: postings of {count} texts rebuilt")
                 for at in loader.parse(self.workers):
                     tell(f"{job.name}: symbols of {at} texts")
-                cutter = Cutter(connection, job.repository, self.embedding)
-                for count in cutter.run(self.workers):
+                chunker = Chunker(connection, job.repository, self.embedding)
+                for count in chunker.run(self.workers):
                     tell(f"{job.name}: chunks of {count} texts")
-                # Last, when nothing of the new state can fail any more.
+                # Last, when no step of the new state can fail any more.
                 if dead := drop_dead(connection, job.repository):
                     tell(f"{job.name}: {dead} contents dropped")
                 for count in merge(connection, job.repository):

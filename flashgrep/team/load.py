@@ -1,4 +1,4 @@
-"""Putting a repository's texts into the store: contents, postings, symbols; batch by batch."""
+"""Loads a repository's texts into the store, batch by batch: contents, postings, symbols."""
 
 import hashlib
 from collections import defaultdict
@@ -22,12 +22,12 @@ from flashgrep.team.stored_segments import (
     GRACE_SECONDS,
     OF_SEGMENTS,
     Segment,
-    advance,
-    leave,
     put_blocks,
     put_segment,
     read_segments,
-    take_segments,
+    record_leftovers,
+    reserve_segments,
+    start_generation,
     write_rows,
 )
 from flashgrep.team.text_reader import fold_name
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 BATCH_BYTES: Final = 16 << 20
-"""Text loaded at once; each batch is a segment in every shard."""
+"""Text per batch; each batch becomes a segment in every shard."""
 BATCH_TEXTS: Final = 8192
 MAX_SIZE: Final = 64 << 20
 """Larger files are declined."""
 LISTED: Final = 1024
-"""Texts whose sizes are asked for at once."""
+"""Texts per query for sizes."""
 PARSED_AT_ONCE: Final = 256
-"""Texts whose symbols are stored in one transaction."""
+"""Texts per transaction that stores symbols."""
 _SHA1_BYTES: Final = 20
 
 
 class Content(NamedTuple):
-    """A content of a repository that is to be stored: git's name of it, with the class of names, and a file's path."""
+    """A content to store: its key, which is its git blob and name class, and the path of a file that has it."""
 
     name: Name
     path: bytes
@@ -69,16 +69,16 @@ class Loader:
         self._shards = shards
 
     def known(self) -> dict[Name, tuple[int, str]]:
-        """Return what is stored of contents: the text's number, or 0 and why there is none."""
+        """Return the stored contents, each with its text's number, or with 0 and the reason why it has no text."""
         query = "SELECT blob, name_class, text, skip FROM flashgrep.content WHERE repository = %s"
         rows = self._connection.execute(query, [self._repository], binary=True)
         return {(blob, named): (text, skip) for blob, named, text, skip in rows}
 
     def store(self, contents: Iterable[Content], source: Repository) -> Iterator[dict[Name, tuple[int, str]]]:
-        """Read contents from git and store them, yielding after each batch what is known of them now.
+        """Read contents from git and store them; after each batch, yield its entries in the form of ``known``.
 
         Raises:
-            FlashgrepError: git fails; what was stored before stays.
+            FlashgrepError: git fails; earlier batches stay stored.
 
         """
         shards: dict[int, list[_Text]] = defaultdict(list)
@@ -88,7 +88,7 @@ class Loader:
             raw = read_content(source, content)
             document = None if isinstance(raw, str) else extract(raw)
             if isinstance(document, Document) and isinstance(raw, bytes):
-                # By the hash, so that texts spread evenly and nothing has to remember where one lies.
+                # By hash, so that texts spread evenly and no table of places is needed.
                 shards[content.name[0][0] % self._shards].append(_Text(content, raw, grams_of(document.data)))
                 size += len(raw)
             else:
@@ -99,7 +99,7 @@ class Loader:
                 size = count = 0
                 shards.clear()
                 skips.clear()
-                # Postings of a batch take several times its text; without this the heap stays as large as it ever was.
+                # A batch's postings take several times the memory of its text; this returns it to the system.
                 release_memory()
         if count:
             yield self._put(shards, skips)
@@ -107,17 +107,17 @@ class Loader:
     def _put(self, shards: dict[int, list[_Text]], skips: dict[Name, str]) -> dict[Name, tuple[int, str]]:
         """Store a batch in one transaction."""
         connection, repository = self._connection, self._repository
-        # Numbers are taken by themselves: those of a batch that fails are never used again.
+        # Numbers are reserved outside the transaction: those of a failed batch are never reused.
         texts = sum(map(len, shards.values()))
         taken = connection.execute(
             "UPDATE flashgrep.repository SET next_text = next_text + %s WHERE id = %s RETURNING next_text",
             [texts, repository],
         ).fetchone()
-        # The repository was removed meanwhile.
+        # The repository has been removed.
         if taken is None:
             raise LookupError(repository)
         first = taken[0] - texts
-        segment = take_segments(connection, repository, len(shards))
+        segment = reserve_segments(connection, repository, len(shards))
         found = {name: (0, skip) for name, skip in skips.items()}
         numbers = range(first, first + texts), range(segment, segment + len(shards))
         with write_rows(connection, repository, ("text", "block"), *numbers) as cursor:
@@ -131,7 +131,7 @@ class Loader:
                         copy.write_row([repository, shard, number, text.content.path, text.raw])
                         found[text.content.name] = (number, "")
                 put_blocks(cursor, repository, shard, segment, blocks)
-                # A batch's numbers follow one another in the order of its shards, so each segment has neighbours.
+                # Numbers are assigned shard by shard, so each segment has consecutive ones.
                 named = np.arange(first, first + len(of_shard))
                 put_segment(cursor, repository, Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named))
                 first, segment = first + len(of_shard), segment + 1
@@ -139,16 +139,16 @@ class Loader:
                 "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "bytea", "text", "int8", "text"])
-                # Last, in the same transaction: a content is known only once its text and postings are there.
+                # Last, in the same transaction: a content is known only once its text and postings are stored.
                 for (blob, named_class), (number, skip) in found.items():
                     copy.write_row([repository, blob, named_class, number, skip])
         return found
 
-    def renew(self) -> Iterator[int]:
-        """Make anew the postings of grams that are of an older format, yielding after each batch how many texts it had.
+    def rebuild_segments(self) -> Iterator[int]:
+        """Rebuild gram segments of an older format, yielding the number of texts of each batch.
 
         Raises:
-            Unavailable: wrong_migration, some are of a newer flashgrep's.
+            Unavailable: wrong_migration, a segment is of a newer flashgrep.
 
         """
         segments = read_segments(self._connection, self._repository)
@@ -161,23 +161,23 @@ class Loader:
                 continue
             left, texts = old, old.texts[old.texts > 0].tolist()
             given = read_texts(self._connection, self._repository, old.shard, texts, BATCH_TEXTS, BATCH_BYTES)
-            # Batch by batch, so that a worker that dies has not done it for nothing; one at least, to drop the segment.
+            # Batch by batch, so that a dying worker loses only one; at least one batch, to drop an empty segment.
             for batch in given if texts else [[]]:
                 left = self._replace(left, batch)
                 yield len(batch)
                 release_memory()
 
     def _replace(self, old: Segment, batch: Sequence[tuple[int, bytes, bytes]]) -> Segment:
-        """Store a segment of some texts, and return what is left of the one that named them; both or neither.
+        """Move a batch of texts from an old segment into a new one, atomically, and return what is left of the old.
 
         Raises:
-            Conflict: another worker has changed that one meanwhile.
+            Conflict: another worker has changed the old segment in the meantime.
 
         """
         connection, repository = self._connection, self._repository
-        number = take_segments(connection, repository, 1)
+        number = reserve_segments(connection, repository, 1)
         documents = [extract(raw) for _, _, raw in batch]
-        # Texts are stored only if they are some; another version may see them otherwise.
+        # Only texts are stored, but another version may have decided what is text.
         grams = [grams_of(one.data if isinstance(one, Document) else b"") for one in documents]
         blocks = list(encode(pairs_of(grams), number))
         named = np.array([text for text, _, _ in batch], np.int64)
@@ -189,17 +189,17 @@ class Loader:
                 raise Conflict("another worker is at the repository", reason="generation_changed")
             if not left.texts.any():
                 cursor.execute("DELETE FROM flashgrep.segment WHERE repository = %s AND id = %s", values[:2])
-                leave(cursor, repository, OF_SEGMENTS, (), [old.id], GRACE_SECONDS)
+                record_leftovers(cursor, repository, OF_SEGMENTS, (), [old.id], GRACE_SECONDS)
             if batch:
                 put_blocks(cursor, repository, old.shard, number, blocks)
                 put_segment(cursor, repository, Segment.of_blocks(number, Kind.GRAMS, old.shard, blocks, named))
-            advance(cursor, repository)
+            start_generation(cursor, repository)
         return left
 
     def parse(self, workers: int) -> Iterator[int]:
-        """Store the symbols of texts that have none yet, yielding after each round the last text's number.
+        """Store the symbols of texts not yet parsed, yielding after each round the number of the last text.
 
-        They are parsed in processes of their own, so a grammar that crashes costs one text.
+        Separate processes parse them, so a grammar that crashes costs one text.
         """
         data: dict[int, bytes] = {}
 
@@ -210,7 +210,7 @@ class Loader:
         row = one("SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s", [repository]).fetchone()
         done, end = row or (0, 0)
         with Parsers(read, workers) as parsers:
-            # By ranges of numbers, not by rows without symbols: a text whose row is missing would be chosen for ever.
+            # By ranges of numbers, not by missing symbols: a text whose row is missing would be selected forever.
             while done + 1 < end:
                 rows = one(
                     "SELECT id, shard, path, data FROM flashgrep.text WHERE repository = %s AND id > %s AND id <= %s "
@@ -225,19 +225,19 @@ class Loader:
                 while left:
                     batches.append([row[:3] for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)])
                     left = left[len(batches[-1]) :]
-                # Parsed outside of any transaction: that takes seconds, and locks held so long would stop others.
+                # Outside of a transaction: parsing takes seconds, and its locks would block others for as long.
                 stored = list(parsers.run(batches))
                 done = min(done + PARSED_AT_ONCE, end - 1)
                 self.put_symbols(stored, {number: shard for number, shard, _, _ in texts}, done)
                 yield done
 
     def put_symbols(self, found: Sequence[Any], shards: dict[int, int], done: int) -> None:
-        """Store the symbols of texts up to ``done``; ``shards``: where each text lies."""
+        """Store the symbols of texts up to ``done``; ``shards``: the shard of each text."""
         rows = [(row.text_id, row.packed, row.names) for symbols in found for row in symbols.rows]
         rows += [
             (number, f"!{why}".encode() if why else b"", []) for symbols in found for number, why in symbols.declined
         ]
-        # Rows of one shard together: a COPY to another server is begun once for each.
+        # Sorted by shard: then COPY is started only once per foreign server.
         rows.sort(key=lambda row: shards[row[0]])
         repository = self._repository
         numbers = [number for number, _, _ in rows]
@@ -264,12 +264,12 @@ class Loader:
 def read_texts(
     connection: "Connection[Any]", repository: int, shard: int, texts: Sequence[int], most: int, most_bytes: int
 ) -> Iterator[list[tuple[int, bytes, bytes]]]:
-    """Yield texts of a shard with their paths and contents, so many and so many bytes at a time."""
+    """Yield batches of a shard's texts with paths and contents, of at most ``most`` texts and about ``most_bytes``."""
     where = f"FROM flashgrep.text WHERE repository = %s AND shard = {int(shard)} AND id = ANY(%s) ORDER BY id"
     for at in range(0, len(texts), LISTED):
         sizes = f"SELECT id, octet_length(data) {where}"
         listed = connection.execute(sizes.encode(), [repository, list(texts[at : at + LISTED])]).fetchall()
-        # Sizes first: one statement cannot be told to stop by size.
+        # Sizes first: SQL has no limit by size.
         left = [(number, b"", b"", size) for number, size in listed]
         while left:
             numbers = [row[0] for row in take_bytes(iter(left[:most]), most_bytes)]
@@ -279,7 +279,7 @@ def read_texts(
 
 
 def read_content(source: Repository, content: Content) -> bytes | str:
-    """Return a content as git does, or why it is not stored: it is too large, or not what its name says.
+    """Return a content as git stores it, or the reason to decline it: too large, or its hash is wrong.
 
     Raises:
         Unavailable: the clone does not have it.
@@ -289,7 +289,7 @@ def read_content(source: Repository, content: Content) -> bytes | str:
     found = source.read(content.path, blob.hex().encode(), MAX_SIZE)
     if found.data is None:
         return "too_large"
-    # All revisions of a repository have a content by its name, so the name has to be true.
+    # All revisions share a content by its name, so the name must be verified.
     digest = hashlib.new("sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False)
     digest.update(b"blob %d\0" % len(found.data))
     digest.update(found.data)

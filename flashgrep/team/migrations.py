@@ -1,6 +1,6 @@
 """The tables of a team's store: numbered migrations, each applied once, and shards.
 
-Texts lie in shards by their hash, on this server or on others, asked by postgres_fdw.
+Shards are parts of the store, on this server or, by postgres_fdw, on others; texts are placed by their hash.
 """
 
 import re
@@ -34,23 +34,23 @@ _KEYS: Final = {
     "signs": "PRIMARY KEY (repository, segment)",
 }
 SHARDED: Final = tuple(_COLUMNS)
-"""Tables whose rows lie in shards."""
+"""Tables that are partitioned by shard."""
 _SERVER: Final = {
     "async_capable": "true",
     "fetch_size": "1000",
     "batch_size": "100",
     "use_remote_estimate": "false",
     "keep_connections": "on",
-    # The planner of a shard knows neither how little of a cursor is read nor how small its tables are now.
+    # Else a shard's planner assumes that only a part of a cursor is read, and scans tables with outdated statistics.
     "options": "-c cursor_tuple_fraction=1.0 -c enable_seqscan=off",
     "connect_timeout": "5",
 }
 LOCK: Final = 0x666C6772
-"""Of the advisory lock held while the tables change: two that do it at once would each do it half."""
+"""The advisory lock held while tables change, so that only one process migrates at a time."""
 
 
 def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | None) -> None:
-    """Make the partitions of a shard: here, or on another server, whose tables are asked by postgres_fdw."""
+    """Create the partitions of a shard, here or on another server, which is queried by postgres_fdw."""
     connection.execute("INSERT INTO flashgrep.shard VALUES (%s, %s)", [number, name])
     if dsn is not None:
         with connect(dsn) as remote, translate_errors():
@@ -60,7 +60,7 @@ def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | 
 
 
 def complete_shards(connection: "Connection[Any]") -> None:
-    """Make the partitions that shards lack, since they are of an older version."""
+    """Create the partitions that shards made by an older version lack."""
     for (number,) in connection.execute("SELECT number FROM flashgrep.shard ORDER BY number").fetchall():
         rows = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'flashgrep'::regnamespace AND relname = ANY(%s)",
@@ -73,7 +73,7 @@ def complete_shards(connection: "Connection[Any]") -> None:
 
 
 def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tables: Sequence[str]) -> None:
-    """Make the partitions of some tables in a shard; ``dsn``: its server, None: this one."""
+    """Create the partitions of some tables in a shard; ``dsn``: its server, None: this one."""
     sql = load_psycopg().sql
     if dsn is not None:
         make_remote(dsn, tables)
@@ -91,7 +91,7 @@ def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tabl
 
 
 def make_remote(dsn: str, tables: Sequence[str]) -> None:
-    """Make the tables of a shard on its server."""
+    """Create the tables of a shard on its own server."""
     with connect(dsn) as remote, translate_errors(), remote.transaction():
         for table in tables:
             columns = ", ".join(f"{column} NOT NULL" for column in _COLUMNS[table].split(", "))
@@ -99,7 +99,7 @@ def make_remote(dsn: str, tables: Sequence[str]) -> None:
 
 
 def find_server(connection: "Connection[Any]", number: int) -> str | None:
-    """Return the address of a shard's server, with user and password; None: it is here."""
+    """Return the address of a shard's server, with user and password; None: it is this server."""
     row = connection.execute(
         "SELECT srvoptions, umoptions FROM pg_foreign_server JOIN pg_user_mappings USING (srvname) WHERE srvname = %s",
         [f"flashgrep_{number}"],
@@ -113,7 +113,7 @@ def find_server(connection: "Connection[Any]", number: int) -> str | None:
 
 
 def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None:
-    """Make a shard's server known to postgres_fdw, with the user and password that its address has."""
+    """Create the foreign server of a shard, with the user and password of its address."""
     psycopg = load_psycopg()
     sql = psycopg.sql
     parts = psycopg.conninfo.conninfo_to_dict(dsn)
@@ -121,7 +121,7 @@ def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None
     server = sql.Identifier(f"flashgrep_{number}")
     is_superuser = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
     if is_superuser is not None and is_superuser[0]:
-        user["password_required"] = "false"  # noqa: S105 - an option's name: the shard itself decides
+        user["password_required"] = "false"  # noqa: S105 - an option's name; the shard decides about passwords
 
     def options(of: Mapping[str, Any]) -> Any:
         pairs: Sequence[Any] = [
@@ -152,7 +152,7 @@ def list_migrations() -> list[Migration]:
 
 
 def read_history(connection: "Connection[Any]") -> dict[int, str]:
-    """Return the numbers and names of the migrations that were applied; none: nothing of ours is there."""
+    """Return the numbers and names of the applied migrations; empty if the database has no store."""
     with translate_errors():
         found = connection.execute("SELECT to_regclass('flashgrep.migration')").fetchone()
         if found is None or found[0] is None:
@@ -161,33 +161,34 @@ def read_history(connection: "Connection[Any]") -> dict[int, str]:
 
 
 def check(connection: "Connection[Any]") -> None:
-    """Raise Unavailable (wrong_migration) where the tables are not those of this version; it says what to do."""
+    """Raise Unavailable (wrong_migration), with advice, unless the tables are those of this version."""
     here, there = {one.number: one.name for one in list_migrations()}, read_history(connection)
     if there == here:
         return
     advice = "run: fgrep team init"
     if not there:
-        message = "the database has no store of a team"
+        message = "the database contains no team's store"
     elif extra := sorted(there.items() - here.items()):
-        message, advice = f"the store is of a newer flashgrep: migration {extra[-1][0]}", "install that version here"
+        message = f"the store was made by a newer flashgrep: migration {extra[-1][0]}"
+        advice = "install that version here"
     else:
-        message = f"the store is of an older flashgrep: migration {max(there)} of {max(here)}"
+        message = f"the store was made by an older flashgrep: migration {max(there)} of {max(here)}"
     raise Unavailable(f"{message}; {advice}", reason="wrong_migration", suggestion=advice)
 
 
 def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> list[str]:
-    """Make or renew the tables in one transaction, and return what was done.
+    """Create or update the tables in one transaction, and return a line for each change.
 
-    ``shards``: names, each with where its server is (None: this one); they are given once, when the store is made.
+    ``shards``: names, each with its server's address (None: this server); fixed when the store is created.
 
     Raises:
         Unavailable: wrong_migration, the store is of a newer version; as ``translate_errors``.
-        InvalidParams: shards are given to a store that has others.
+        InvalidParams: the store has other shards than those given.
 
     """
     there, done = read_history(connection), []
     wanted = list_migrations()
-    # Migrations that are unknown here: a newer version was there, and going back is not possible.
+    # Migrations unknown to this version: a newer one made them, and there is no downgrade.
     if there.items() - {one.number: one.name for one in wanted}.items():
         check(connection)
     with translate_errors(), connection.transaction():
@@ -197,7 +198,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
             "CREATE TABLE IF NOT EXISTS flashgrep.migration "
             "(number integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())"
         )
-        # Read once more under the lock: another process may have migrated while this one waited.
+        # Read again under the lock: another process may have migrated while this one waited.
         there = dict(connection.execute("SELECT number, name FROM flashgrep.migration").fetchall())
         for one in wanted:
             if one.number not in there:
@@ -206,7 +207,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
                 done.append(f"{one.number:04} {one.name}")
         known = [row[0] for row in connection.execute("SELECT name FROM flashgrep.shard ORDER BY number").fetchall()]
         if known and shards and list(shards) != known:
-            message = f"the store has the shards {', '.join(known)}: texts lie in them by their hash, so they stay"
+            message = f"the shards of a store cannot change, since texts are placed by hash; it has {', '.join(known)}"
             raise InvalidParams(message, field="shards")
         complete_shards(connection)
         if not known:

@@ -1,4 +1,4 @@
-"""The queue of repositories that are to be brought up to date: requests, and whose turn it is."""
+"""The queue of repositories to update: requests, and the turn that one worker at a time holds."""
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 AGAIN_SECONDS: Final = 30
-"""A job that failed is tried again after this long, twice as long each time, for a day at most."""
+"""Delay before a failed job is retried; doubled after each failure, up to a day."""
 
 
 class Job(NamedTuple):
-    """A repository that a worker has taken, and the requests that are done with it."""
+    """A repository taken by a worker, and the requests that its update fulfils."""
 
     repository: int
     name: str
@@ -26,18 +26,18 @@ class Job(NamedTuple):
 
 
 def take(connection: "Connection[Any]") -> Job | None:
-    """Return a repository with a job that is due, locked until the transaction ends; None: there is none."""
+    """Return a repository with a due job, locked until the transaction ends; None: there is none."""
     row = connection.execute(
         "SELECT id, name, source, branches, tags, generation FROM flashgrep.turn "
         "JOIN flashgrep.repository ON repository.id = turn.repository "
         "WHERE EXISTS (SELECT FROM flashgrep.job WHERE job.repository = turn.repository AND due <= now()) "
         "ORDER BY (SELECT min(due) FROM flashgrep.job WHERE job.repository = turn.repository) "
-        # The lock ends with the worker's connection, however it dies: nobody has to notice that a job was abandoned.
+        # However a worker dies, the lock ends with its connection: abandoned jobs need no detection.
         "FOR UPDATE OF turn SKIP LOCKED LIMIT 1"
     ).fetchone()
     if row is None:
         return None
-    # Read under the lock: whoever had it may have done the requests that were seen before.
+    # Read under the lock: its previous holder may have completed requests seen before.
     jobs = connection.execute(
         "SELECT id, attempts FROM flashgrep.job WHERE repository = %s AND due <= now()", [row[0]]
     ).fetchall()
@@ -47,7 +47,7 @@ def take(connection: "Connection[Any]") -> Job | None:
 
 
 def postpone(locked: "Connection[Any]", connection: "Connection[Any]", job: Job, error: FlashgrepError) -> None:
-    """Note why a job failed, and put it off."""
+    """Record why a job failed, and schedule its retry."""
     seconds = min(AGAIN_SECONDS * 2**job.attempts, 24 * 3600)
     with translate_errors():
         connection.execute(

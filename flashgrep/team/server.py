@@ -1,7 +1,7 @@
-"""``fgrep team serve``: the registry's methods that read, over HTTP, for whoever shows a token of the team.
+"""``fgrep team serve``: the registry's read-only methods over HTTP, for clients with a token of the team.
 
-Some it answers itself, where the local daemon's method asks a folder or a clone. TLS is a proxy's in front
-(docs/team.md). A page in a browser asks only if it is ours (``team.guard``).
+Methods whose local version reads a folder or a clone are implemented here. A proxy in front provides TLS
+(docs/team.md). Pages of other origins are refused (``team.guard``).
 """
 
 import json
@@ -41,7 +41,7 @@ from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
 from flashgrep.team.clones import TAGS
-from flashgrep.team.guard import ASKING, AccessRules, SignIn, TeamGuard
+from flashgrep.team.guard import CURRENT_ACCESS, AccessRules, SignIn, TeamGuard
 from flashgrep.team.team_catalogue import ACCESS, Access, TeamCatalogue, TeamProject
 from flashgrep.web.site import Site
 
@@ -49,11 +49,11 @@ HOW: Final = "name a repository by `project`, or several by `projects`"
 MOST_ASKED: Final = 500
 """Characters of a call's parameters that the audit log keeps."""
 NOT_HERE: Final = frozenset({"structural", "changes"})
-"""Methods with a revision that need a folder, or two states of one, all the same."""
+"""Methods that take a revision, but also need a folder, or two states of one."""
 OF_CLONES: Final = frozenset({"history", "blame"})
 """They are here where this machine has a clone."""
 ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
-"""What is here of the local daemon's routes."""
+"""The local daemon's routes that this server has, too."""
 
 
 async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> RevisionsResult:
@@ -74,7 +74,7 @@ async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> Re
 
 
 def ask_clone(method: Handler) -> Callable[[Call[TeamCatalogue], Any], Awaitable[Any]]:
-    """Return a method of the past that asks at a commit of the store: the clone may have branches nobody is to see."""
+    """Return a history method limited to commits in the store: the clone may have branches that are not published."""
 
     async def ask(call: Call[TeamCatalogue], params: Any) -> Any:
         project = await call.host.workspace(call, params.project)
@@ -85,7 +85,7 @@ def ask_clone(method: Handler) -> Callable[[Call[TeamCatalogue], Any], Awaitable
 
 
 async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult:
-    """Return the repositories that are to be seen, or figures of one, at HEAD."""
+    """Return the visible repositories, or figures of one at HEAD."""
     known = call.host.list_reachable(call.session)
     if params.project is None and len(call.session.projects) != 1:
         return {"project": None, "version": __version__, "projects": known, "message": HOW}
@@ -107,7 +107,7 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
         "problem": project.row.problem,
     }
     address = name_address(project.row.source)
-    if not address:  # of a bare clone, what that is fetched from
+    if not address:  # a bare clone added by path: the address of its remote
         with suppress(Unavailable):
             address = next(iter(await project.ask_repository(lambda clone: list_addresses(clone.git))), "")
     if address:
@@ -120,10 +120,10 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
 
 
 async def _fetch(project: TeamProject, query: str, params: list[Any]) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement, as the one who asks sees them."""
+    """Return the rows of a statement, with the asker's permissions."""
 
     def read() -> list[tuple[Any, ...]]:
-        with project.asking.read() as reading:
+        with project.store_access.read() as reading:
             return reading.fetch(query, params)
 
     return await project.in_turn(read)
@@ -139,7 +139,7 @@ OURS: Final[Mapping[str, Callable[[Any, Any], Awaitable[Any]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TeamSessions(Sessions):
-    """Makes sessions by an address's query; all read only, for whoever the guard let in."""
+    """Makes read-only sessions from a URL's query, for the client that the guard authenticated."""
 
     async def make(self, query: QueryParams) -> Session:
         """Return the session of a request.
@@ -154,11 +154,11 @@ class TeamSessions(Sessions):
         session = Session(
             projects=tuple(dict.fromkeys(query.getlist("project"))),
             capabilities=Capabilities(writes="never"),
-            # Beside capabilities that never write: whatever a method asks, the answer is the same.
+            # In addition to the capabilities, for methods that check only this.
             read_only=True,
             has_token=True,
             wire="http",
-            notes={ACCESS: ASKING.get()},
+            notes={ACCESS: CURRENT_ACCESS.get()},
         )
         client = client_of(session)
         client.toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
@@ -167,7 +167,7 @@ class TeamSessions(Sessions):
 
 
 def make_registry(catalogue: TeamCatalogue) -> Registry:
-    """Return the methods that read revisions; each call leaves a line in the audit log."""
+    """Return the methods that read revisions; each call is recorded in the audit log."""
     missing = NOT_HERE if catalogue.has_clones else NOT_HERE | OF_CLONES
     return Registry(
         replace(handler, run=partial(_run_and_note, catalogue, handler.name, OURS.get(handler.name, handler.run)))
@@ -180,7 +180,7 @@ def make_registry(catalogue: TeamCatalogue) -> Registry:
 async def _run_and_note(
     catalogue: TeamCatalogue, name: str, run: Callable[[Any, Any], Awaitable[Any]], call: Call[Any], params: Any
 ) -> Any:
-    """Answer a call, and note who asked what."""
+    """Answer a call, and record it in the audit log."""
     asked = json.dumps(params.model_dump(mode="json", exclude_defaults=True))
     async with audit(catalogue, call.session.notes[ACCESS], name, asked):
         return await run(call, params)
@@ -188,19 +188,19 @@ async def _run_and_note(
 
 @asynccontextmanager
 async def audit(catalogue: TeamCatalogue, access: Access, name: str, asked: str) -> AsyncIterator[None]:
-    """Leave a line in the audit log of what is done inside, and how it ended; raises as ``TeamCatalogue.note``."""
+    """Run a block, and record it and its outcome in the audit log; raises as ``TeamCatalogue.note``."""
     started, outcome = time.monotonic(), "cancelled"
     try:
         yield
         outcome = "answered"
     except FlashgrepError as error:
-        # The reason alone: a message may quote what was asked, which has a column of its own.
+        # Only the reason: a message may quote the parameters, which have their own column.
         outcome = error.reason or str(error.code)
         raise
     finally:
         took = (time.monotonic() - started) * 1000
         note = partial(catalogue.note, access, name, asked[:MOST_ASKED], outcome, took)
-        # A call that was cancelled leaves its line, too.
+        # Cancelled calls are recorded, too.
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(note)
 
@@ -220,19 +220,19 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
     plain = Routes(service.dispatcher, sessions)
 
     async def take_hook(request: Request) -> Response:
-        """Have a repository brought up to date: what was pushed to calls this."""
+        """Queue an update of a repository; called by its git host after a push."""
         name = request.path_params["name"]
         try:
-            is_known = await anyio.to_thread.run_sync(catalogue.request, ASKING.get(), name)
+            is_known = await anyio.to_thread.run_sync(catalogue.request, CURRENT_ACCESS.get(), name)
         except FlashgrepError as error:
             return answer_error(error)
         return JSONResponse({"queued": name} if is_known else {"error": "no such repository"}, 202 if is_known else 404)
 
     async def send_file(request: Request) -> Response:
-        """Send a file as it is."""
+        """Send a file unchanged."""
         session = await sessions.make(QueryParams())
         try:
-            async with audit(catalogue, ASKING.get(), "raw", str(request.query_params)):
+            async with audit(catalogue, CURRENT_ACCESS.get(), "raw", str(request.query_params)):
                 return await send_raw(host, session, request.query_params)
         except FlashgrepError as error:
             return answer_error(error)

@@ -1,4 +1,4 @@
-"""One question's connection: as the one who asks, until its deadline, and told which shards did not answer."""
+"""Connections for questions: with the asker's permissions, time limits, and a record of shards that did not answer."""
 
 import contextlib
 import json
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS: Final = 16
 WAIT_SECONDS: Final = 5.0
 STATEMENT_SECONDS: Final = 3.0
-"""What one statement may take; PostgreSQL ends it then."""
+"""Time limit of a statement, enforced by PostgreSQL."""
 CUT_SECONDS: Final = 3.5
-"""After this long without an answer the connection is cut: a backend that a shard hangs in stays for half a minute."""
+"""The connection is cut after this long without an answer: a backend waiting for a hung shard takes half a minute."""
 PROBE_SECONDS: Final = 1.0
-"""What a shard that did not answer before is given by the question that asks it again."""
+"""Time limit when a shard that did not answer before is tried again."""
 AVOID_SECONDS: Final = 15.0
-"""A shard that did not answer is not asked for this long: each further question would wait for it, too."""
+"""A shard that did not answer is not queried for this long, so that further questions do not wait for it."""
 _AS_READER: Final = (
     "SELECT set_config('role', 'flashgrep_reader', false), set_config('flashgrep.token', %s, false), "
     "set_config('flashgrep.person', %s, false), set_config('flashgrep.groups', %s, false), "
@@ -37,8 +37,8 @@ _AS_READER: Final = (
 
 @contextlib.contextmanager
 def cut_after(connection: "Connection[Any]", seconds: float) -> Iterator[None]:
-    """Run a block, and end the connection if it takes longer: what waits for an answer fails then."""
-    # No copy of it: Socket.dup() would make the one that libpq reads a blocking one.
+    """Run a block, and shut the connection down if it takes longer, so that a pending statement fails."""
+    # Not Socket.dup(): it would make libpq's socket blocking.
     own, lock = socket.socket(fileno=connection.fileno()), threading.Lock()
 
     def cut() -> None:
@@ -57,13 +57,13 @@ def cut_after(connection: "Connection[Any]", seconds: float) -> Iterator[None]:
 
 
 def check_answers(connection: "Connection[Any]") -> None:
-    """Raise if a connection of the pool does not answer."""
+    """Raise if a pooled connection does not answer."""
     with cut_after(connection, CUT_SECONDS):
         connection.execute("")
 
 
-class Shown(NamedTuple):
-    """What a client has shown: the hash of a token in hexadecimal digits; if it is a proxy's, whom it speaks for."""
+class Credentials(NamedTuple):
+    """A client's credentials: a token's hash in hexadecimal digits; for a proxy's token, the person it acts for."""
 
     token: str
     person: str = ""
@@ -71,7 +71,7 @@ class Shown(NamedTuple):
 
 
 class Store:
-    """The pool of connections to a team's database, and which shards answer; safe from any thread."""
+    """The pool of connections to a team's database, and the shards to avoid; thread-safe."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -79,12 +79,12 @@ class Store:
         self._lock = threading.Lock()
         self._avoided: dict[int, float] = {}
         self.shards: list[str] = []
-        """Their names, by number."""
+        """Names of the shards, by number."""
         self.sources: list[tuple[int, str]] = []
-        """Numbers of the repositories when it was opened, and where they are fetched from."""
+        """Number and source of each repository, as of ``open``."""
 
     def open(self) -> None:
-        """Connect, and see that the tables are those of this version.
+        """Connect, and check that the tables are those of this version.
 
         Raises:
             Unavailable: as ``schema.check`` and ``database.translate_errors``; postgres_not_installed.
@@ -96,7 +96,7 @@ class Store:
         except ImportError as error:
             message = f"the team's store needs psycopg's pool: {error}"
             raise Unavailable(message, reason="postgres_not_installed", suggestion=INSTALL) from error
-        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails is told to who asks
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # the asker gets the error
         pool: ConnectionPool[Connection[Any]] = ConnectionPool(
             self._dsn,
             min_size=0,
@@ -132,8 +132,8 @@ class Store:
             self._pool.putconn(connection)
 
     @contextlib.contextmanager
-    def read(self, shown: Shown) -> "Iterator[Reading]":
-        """Lend a connection that sees what is to be seen for what was shown.
+    def read(self, credentials: Credentials) -> "Iterator[Reading]":
+        """Lend a connection with the permissions of the given credentials.
 
         Raises:
             Unavailable: database_away.
@@ -144,20 +144,20 @@ class Store:
             def open_connection() -> "Connection[Any]":
                 connection = stack.enter_context(self._connection())
                 with translate_errors(), cut_after(connection, CUT_SECONDS):
-                    groups, milliseconds = json.dumps(shown.groups), str(int(STATEMENT_SECONDS * 1000))
-                    connection.execute(_AS_READER, [shown.token, shown.person, groups, milliseconds])
+                    groups, milliseconds = json.dumps(credentials.groups), str(int(STATEMENT_SECONDS * 1000))
+                    connection.execute(_AS_READER, [credentials.token, credentials.person, groups, milliseconds])
                 return connection
 
             yield Reading(self, open_connection)
 
-    def list_silent(self) -> set[int]:
-        """Return the shards that recently did not answer."""
+    def list_shards_to_avoid(self) -> set[int]:
+        """Return the shards that are avoided now, since they recently did not answer."""
         now = time.monotonic()
         with self._lock:
             return {number for number, until in self._avoided.items() if until > now}
 
-    def take_suspects(self, among: set[int]) -> set[int]:
-        """Return which of these were left alone until now; who is told of one asks it, and all others leave it."""
+    def take_probes(self, among: set[int]) -> set[int]:
+        """Return the shards whose avoidance has just ended: the caller probes them, others keep avoiding them."""
         now = time.monotonic()
         with self._lock:
             found = {number for number in among if self._avoided.get(number, now + 1) <= now}
@@ -165,18 +165,18 @@ class Store:
         return found
 
     def trust(self, shard: int) -> None:
-        """Ask a shard like the others again: it has answered."""
+        """Stop avoiding a shard: it has answered."""
         with self._lock:
             self._avoided.pop(shard, None)
 
     def avoid(self, shard: int) -> None:
-        """Leave a shard alone for a while."""
+        """Avoid a shard for ``AVOID_SECONDS``."""
         with self._lock:
             self._avoided[shard] = time.monotonic() + AVOID_SECONDS
 
 
 class Reading:
-    """What one question reads; not for several threads."""
+    """The connection of one question; not thread-safe."""
 
     def __init__(self, store: Store, open_connection: "Callable[[], Connection[Any]]") -> None:
         self._store = store
@@ -186,7 +186,7 @@ class Reading:
         """Shards that did not answer."""
 
     def fetch(self, query: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement on tables that lie in one place."""
+        """Return the rows of a statement on unsharded tables."""
         with blocking(), translate_errors():
             return self._execute(query, params)
 
@@ -199,19 +199,19 @@ class Reading:
     def fetch_shards(
         self, query: str, params: Sequence[object], shards: Sequence[int] | None = None
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement on tables that lie in shards; those that do not answer become ``missing``.
+        """Return the rows of a statement on sharded tables; shards that do not answer are added to ``missing``.
 
-        ``query`` has ``{shards}`` where a condition on the column ``shard`` stands. All are asked at once; where that
-        fails, one after the other. One that did not answer before is asked alone, and has less time for it.
+        ``{shards}`` in ``query`` is replaced by a condition on the column ``shard``. All shards are queried at once;
+        if that fails, one by one. A shard that did not answer before is queried alone, with less time.
         """
         psycopg = load_psycopg()
         found: list[tuple[Any, ...]] = []
         asked = set(range(len(self._store.shards)) if shards is None else shards)
-        self.missing |= asked & self._store.list_silent()
+        self.missing |= asked & self._store.list_shards_to_avoid()
         asked -= self.missing
 
         def ask(some: Sequence[int], seconds: float = CUT_SECONDS) -> list[tuple[Any, ...]]:
-            condition = f"shard IN ({', '.join(map(str, some))})"  # as constants: others are not even planned
+            condition = f"shard IN ({', '.join(map(str, some))})"  # constants: the planner drops the other shards
             with blocking():
                 return self._execute(query.replace("{shards}", condition), params, seconds)
 
@@ -223,7 +223,7 @@ class Reading:
                 self._store.avoid(shard)
                 self.missing.add(shard)
 
-        for shard in sorted(self._store.take_suspects(asked)):
+        for shard in sorted(self._store.take_probes(asked)):
             ask_alone(shard, PROBE_SECONDS)
             asked.discard(shard)
         if not asked:
@@ -241,4 +241,4 @@ class Reading:
 
 
 ReadingAs = Callable[[], "contextlib.AbstractContextManager[Reading]"]
-"""Lends the connection of the question that this thread answers."""
+"""Lends the connection of this thread's question."""

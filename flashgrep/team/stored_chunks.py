@@ -1,4 +1,4 @@
-"""The chunks of a repository as its segments name them: their words, and their vectors in the shards."""
+"""The chunks of a repository, numbered by its segments: their words, and their vectors in the shards."""
 
 import threading
 from collections import OrderedDict
@@ -31,34 +31,34 @@ from flashgrep.team.store_connection import ReadingAs
 from flashgrep.team.stored_segments import PLACES, Segment, fetch_lists
 
 KEPT_BYTES: Final = 256 << 20
-"""Of signs, of all repositories together: eight million chunks."""
+"""Bound on cached signs of all repositories: eight million chunks."""
 FETCHED_BYTES: Final = 16 << 20
 """Signs fetched at once."""
 
 
 @dataclass
 class StoredChunks:
-    """The chunks of one generation of a repository, numbered as its segments follow one another."""
+    """The chunks of one generation of a repository, numbered in the order of its segments."""
 
     repository: int
     segments: list[Segment]
-    """Of words."""
+    """Segments of words."""
     embedder: str
-    """What made their vectors; empty: nothing has."""
+    """Name of the embedder of the vectors; empty: there are none."""
 
     @LazyAttribute
     def map(self) -> ChunkMap:
-        """Which text each chunk is of; 0: one that is gone."""
+        """Which text each chunk belongs to; 0: a deleted one."""
         sizes = np.concatenate([np.empty(0, np.int64), *(one.counts for one in self.segments)])
         texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
         return ChunkMap.of(np.cumsum(sizes) - sizes, sizes, texts)
 
     def find_words(self, read: ReadingAs, words: Sequence[str]) -> dict[str, WordLists]:
-        """Return where each word is, as far as shards answer; those in no chunk are left out."""
+        """Return the lists of each word, from the shards that answer; words in no chunk are left out."""
         keys = {word: key_of(word.encode()) for word in words}
         spans = [(key, key + LEVELS - 1) for key in keys.values()]
         lists: dict[str, list[WordList]] = {word: [] for word in words}
-        # One fetch for all words: each round trip to a shard costs more than what it brings.
+        # One fetch for all words: a round trip to a shard costs more than the data.
         answering = {one.segment.id: one for one in fetch_lists(read, self.repository, self.segments, spans)}
         first = 0
         for segment in self.segments:
@@ -66,13 +66,13 @@ class StoredChunks:
                 for word, key in keys.items():
                     found = answering[segment.id].with_keys(key, key + LEVELS - 1)
                     lists[word] += [WordList(first, at - key, data) for at, data in found]
-            # Counted for segments that do not answer, too: the numbers of chunks must be those of the map.
+            # Also counted for segments that do not answer: chunk numbers must match those of the map.
             first += segment.documents
         return {word: WordLists(sum(count(one.data) for one in some), some) for word, some in lists.items() if some}
 
 
 def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
-    """Yield neighbours that have this many chunks together, or one more."""
+    """Yield runs of neighbouring segments, each ended by the one that takes it over ``most`` chunks."""
     group: list[Segment] = []
     for segment in segments:
         group.append(segment)
@@ -83,8 +83,8 @@ def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segm
         yield group
 
 
-class KeptSigns:
-    """Signs read last, by repository and segment; safe from any thread."""
+class SignCache:
+    """A cache of signs by repository and segment, least recently used out first; thread-safe."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, int], Signs] = OrderedDict()
@@ -92,10 +92,10 @@ class KeptSigns:
         self._lock = threading.Lock()
 
     def read(self, read: ReadingAs, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
-        """Yield the signs of the chunks of each segment; ``far`` for each where its shard does not answer.
+        """Yield the signs of the chunks of each segment; if its shard does not answer, ``far`` for every chunk.
 
         Raises:
-            Damaged: they are not there, or not as many.
+            Damaged: signs are missing, or there are too few or too many.
 
         """
         known = {one.id: self.find((repository, one.id)) for one in segments}
@@ -110,12 +110,12 @@ class KeptSigns:
                 )
                 missing = set(reading.missing)
             for number, data in rows:
-                # Stored by row, compared by column: turned once here, not for every question.
+                # Stored by row, compared by column: transposed once here, not for every question.
                 known[number] = signs = np.ascontiguousarray(np.frombuffer(data, "<u8").reshape(-1, len(far)).T)
                 self.keep((repository, number), signs)
             for one in wanted:
                 found = known[one.id]
-                # A shard that is away is no damage; one that answers with other rows is.
+                # A shard that does not answer is no damage; one that answers with wrong rows is.
                 if one.shard not in missing and (found is None or found.shape[1] != one.documents):
                     raise Damaged("signs of vectors are missing")
         for one in segments:
@@ -123,14 +123,14 @@ class KeptSigns:
             yield np.repeat(far, one.documents, axis=1) if found is None else found
 
     def find(self, key: tuple[int, int]) -> Signs | None:
-        """Return the signs of a segment, if they are kept."""
+        """Return the signs of a segment, if cached."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: tuple[int, int], signs: Signs) -> None:
-        """Keep the signs of a segment, and let go of those used longest ago."""
+        """Cache the signs of a segment, and drop those used longest ago."""
         with self._lock:
             known = self._kept.pop(key, None)
             self._bytes += signs.nbytes - (0 if known is None else known.nbytes)
@@ -143,35 +143,35 @@ class KeptSigns:
 class StoredVectors:
     """The vectors of a repository's chunks, by the chunk's number; ``chunk_index.VectorRows``.
 
-    Those in shards that do not answer are near to nothing.
+    Vectors in shards that do not answer are never found.
     """
 
     chunks: StoredChunks
     read: ReadingAs
-    kept: KeptSigns
+    kept: SignCache
     dims: int
 
     def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
-        """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
+        """Return the rows nearest to a unit vector; ``among``: whether each row counts; rows beyond its end do not."""
         total = int(self.chunks.map.size.sum())
-        # The opposite of the question: whatever is read of a shard that is away comes last.
+        # The opposite of the question: chunks in a shard that does not answer come last.
         far = ~signs_of(question[None, :]).T
-        # A bit for each number of a vector: this many chunks have this many bytes of signs.
+        # Signs take one bit per dimension: this is the number of chunks in FETCHED_BYTES.
         groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
         parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
         rows = find_near(parts, total, question, max(RESCORED, limit), order, among)
         found = self._fetch(rows)
-        # Without those whose shard went away between the two steps.
+        # Without rows whose shard stopped answering between the two steps.
         rows = np.array([row for row in rows.tolist() if row in found], np.int64)
         return take_nearest(rows, self._compare(question, [found[row] for row in rows.tolist()]), limit, order)
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
-        """Return the cosine of a unit vector and each row; 0 where it is in a shard that does not answer."""
+        """Return the cosine of a unit vector and each row; 0 for rows in a shard that does not answer."""
         found, zero = self._fetch(rows), bytes(row_type(self.dims).itemsize)
         return self._compare(question, [found.get(row, zero) for row in rows.tolist()])
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
-        """Return, for each span of rows (first, count), the sum of its vectors: each is a text's."""
+        """Return, for each span of rows (first, count), the sum of its vectors; each span must be one text's chunks."""
         texts, _ = self.chunks.map.locate(np.array([first for first, _ in spans], np.int64))
         with self.read() as reading:
             rows = reading.fetch_shards(
@@ -188,7 +188,7 @@ class StoredVectors:
         return compare(question, np.frombuffer(b"".join(rows), row_type(self.dims)))
 
     def _fetch(self, rows: Ints) -> dict[int, bytes]:
-        """Return rows as they are stored, by number."""
+        """Return rows in their stored form, by number."""
         texts, places = self.chunks.map.locate(rows)
         numbers = dict(zip((texts * PLACES + places).tolist(), rows.tolist(), strict=True))
         with self.read() as reading:

@@ -1,8 +1,8 @@
-"""Segments in the store: which texts each is of, its blocks in a shard, and what lies in shards for nobody.
+"""Segments in the store: the texts of each, its blocks in a shard; and the deletion of unused rows in shards.
 
-A segment's postings count its texts, or their chunks, from 0 on, in the order in which its row names the texts; one
-that is gone is named 0 there. So segments of a shard are merged whatever numbers their texts have. Contents that no
-branch has any more go in the same step; the old rows are deleted later.
+A segment's postings number its texts, or their chunks, from 0, in the order of the text numbers in its row, where 0
+marks a deleted text. So any segments of a shard can be merged, whatever numbers their texts have. Merging and dropping
+contents that no branch has any more are atomic; the old rows are deleted later.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 Spans = Sequence[tuple[int, int]]
-"""First and last keys that are looked up."""
+"""Ranges of keys to look up: first and last."""
 PLACES: Final = 4096
-"""Chunks that a text may have, and more: a chunk's number is its text's, times this, and its place in the text."""
+"""A chunk's number is its text's number times this, plus its place in the text; no text has that many chunks."""
 GRACE_SECONDS: Final = 900
-"""Rows that were replaced stay so long: questions begun before may read them. One that finds some gone asks again."""
+"""Replaced rows stay this long for running questions; a slower one finds them missing and starts again."""
 OF_TEXTS: Final = ("text", "symbol", "symbol_name", "chunk", "vector")
 OF_SEGMENTS: Final = ("block", "signs")
 _CONDITIONS: Final = {
@@ -38,7 +38,7 @@ _CONDITIONS: Final = {
     "symbol": "text = ANY(%(texts)s)",
     "symbol_name": "text = ANY(%(texts)s)",
     "chunk": "text = ANY(%(texts)s)",
-    # The bounds let the primary key be used where the texts are neighbours, as those of a batch are.
+    # With the bounds PostgreSQL can use the primary key; the texts of a batch have neighbouring numbers.
     "vector": f"chunk BETWEEN %(low)s AND %(high)s AND chunk / {PLACES} = ANY(%(texts)s)",
     "block": "segment = ANY(%(segments)s)",
     "signs": "segment = ANY(%(segments)s)",
@@ -50,11 +50,11 @@ SELECT: Final = (
 
 _NO_COUNTS: Final = np.empty(0, np.int64)
 DEAD_SHARE: Final = 0.3
-"""A segment is written again, without the texts that are gone, once they are so large a share of it."""
+"""A segment is rewritten without its deleted texts once they exceed this share of it."""
 
 
 class Segment(NamedTuple):
-    """A segment, its shard, the first key of each of its blocks, ascending, and the texts that it is of."""
+    """A segment: its shard, the first key of each of its blocks, in ascending order, and its texts."""
 
     id: int
     kind: int
@@ -62,11 +62,11 @@ class Segment(NamedTuple):
     bytes: int
     keys: npt.NDArray[np.uint32]
     texts: npt.NDArray[np.int64]
-    """0: one that is gone."""
+    """0: a deleted text."""
     counts: npt.NDArray[np.int64]
-    """Of words: how many chunks each text has."""
+    """In segments of words: the number of chunks of each text."""
     format: int = FORMAT
-    """Of its postings; those of another are not read."""
+    """Format of its postings; only the current one is read."""
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> "Segment":
@@ -81,34 +81,34 @@ class Segment(NamedTuple):
         cls, number: int, kind: Kind, shard: int, blocks: Sequence[Block], texts: npt.NDArray[np.int64],
         counts: npt.NDArray[np.int64] = _NO_COUNTS,
     ) -> "Segment":  # fmt: skip
-        """Return the segment that has these blocks."""
+        """Return a new segment with these blocks."""
         keys = np.array([block.first for block in blocks], "<u4")
         return cls(number, kind, shard, sum(len(block.data) for block in blocks), keys, texts, counts)
 
     @property
     def documents(self) -> int:
-        """How many texts, or chunks, its postings count."""
+        """The number of texts, or chunks, in its postings."""
         return int(self.counts.sum()) if self.kind == Kind.WORDS else len(self.texts)
 
     @property
     def row(self) -> SegmentRow:
-        """As ``index`` knows segments."""
+        """The segment in the form that ``index`` uses."""
         return SegmentRow(self.id, self.kind, 0, self.documents - 1, self.bytes)
 
     def block_keys(self, first: int, last: int) -> list[int]:
-        """Return the keys of the blocks that cover what lies between two keys."""
+        """Return the keys of the blocks that cover a range of keys."""
         low = int(np.searchsorted(self.keys, first, "right")) - 1
         high = int(np.searchsorted(self.keys, last, "right"))
         return [int(key) for key in self.keys[max(0, low) : high]]
 
 
 def read_segments(connection: "Connection[Any]", repository: int) -> list[Segment]:
-    """Return a repository's segments, in the order in which they were made."""
+    """Return a repository's segments, in the order of their creation."""
     return list(map(Segment.of, connection.execute(SELECT.encode(), [repository], binary=True).fetchall()))
 
 
-def take_segments(connection: "Connection[Any]", repository: int, count: int) -> int:
-    """Return the first of this many numbers of segments, which are never given again."""
+def reserve_segments(connection: "Connection[Any]", repository: int, count: int) -> int:
+    """Reserve segment numbers, which are never reused, and return the first."""
     row = connection.execute(
         "UPDATE flashgrep.repository SET next_segment = next_segment + %s WHERE id = %s RETURNING next_segment",
         [count, repository],
@@ -124,20 +124,20 @@ def write_rows(
 ) -> "Iterator[Cursor[Any]]":
     """Run a block in one transaction that writes rows of these texts and segments into shards.
 
-    What is about to be written is noted before: a shard on another server commits by itself, so what it has is nobody's
-    if this transaction fails then.
+    The rows are recorded as leftovers first: a shard on another server commits separately, so its rows would stay
+    behind if this transaction failed.
 
     Raises:
-        Conflict: another worker has taken the rows for those of a dead one.
+        Conflict: another worker took this one for dead and deletes the rows.
 
     """
     row = connection.execute(
         "INSERT INTO flashgrep.leftover (repository, tables, texts, segments) VALUES (%s, %s, %s, %s) RETURNING id",
         [repository, list(tables), list(texts), list(segments)],
     ).fetchone()
-    # The note above is committed by itself: it must outlive a transaction that fails.
+    # The record above is committed separately: it must survive a failed transaction.
     with connection.transaction(), connection.cursor() as cursor:
-        # First, so that its row is locked until all is done.
+        # First, so that the record is locked until the commit.
         cursor.execute("DELETE FROM flashgrep.leftover WHERE id = %s", row)
         if not cursor.rowcount:
             raise Conflict("another worker is at the repository", reason="generation_changed")
@@ -145,7 +145,7 @@ def write_rows(
 
 
 def put_blocks(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, blocks: Sequence[Block]) -> None:
-    """Store blocks of a segment."""
+    """Store blocks of a segment in its shard."""
     with cursor.copy("COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(["int4", "int2", "int8", "int8", "bytea"])
         for block in blocks:
@@ -153,7 +153,7 @@ def put_blocks(cursor: "Cursor[Any]", repository: int, shard: int, segment: int,
 
 
 def put_segment(cursor: "Cursor[Any]", repository: int, segment: Segment) -> None:
-    """Store a segment, whose blocks count from now on."""
+    """Store a segment's row, which makes its blocks visible to readers."""
     cursor.execute(
         "INSERT INTO flashgrep.segment (repository, id, kind, shard, bytes, keys, texts, counts, format) "
         "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
@@ -169,16 +169,16 @@ def put_signs(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, 
     cursor.execute("INSERT INTO flashgrep.signs VALUES (%s, %s, %s, %s)", [repository, shard, segment, data])
 
 
-def advance(cursor: "Cursor[Any]", repository: int) -> None:
-    """Have readers take in what has changed."""
+def start_generation(cursor: "Cursor[Any]", repository: int) -> None:
+    """Start a new generation, so that readers load the changes."""
     cursor.execute("UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s", [repository])
 
 
-def leave(
+def record_leftovers(
     cursor: "Cursor[Any]", repository: int, tables: Sequence[str], texts: Sequence[int], segments: Sequence[int],
     seconds: int,
 ) -> None:  # fmt: skip
-    """Note rows in shards that nothing speaks of from now on, to be deleted after this long."""
+    """Record rows in shards that are no longer referenced, to be deleted after ``seconds``."""
     cursor.execute(
         "INSERT INTO flashgrep.leftover (repository, due, tables, texts, segments) "
         "VALUES (%s, now() + make_interval(secs => %s), %s, %s, %s)",
@@ -186,8 +186,8 @@ def leave(
     )
 
 
-def clean(connection: "Connection[Any]", repository: int) -> None:
-    """Delete the rows in shards that are nobody's: left by the dead, or replaced so long ago that nobody reads them."""
+def delete_leftovers(connection: "Connection[Any]", repository: int) -> None:
+    """Delete leftover rows in shards: those of dead workers, and replaced ones whose grace period is over."""
     query = (
         "DELETE FROM flashgrep.leftover WHERE id = (SELECT id FROM flashgrep.leftover WHERE repository = %s "
         "AND due <= now() LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING tables, texts, segments"
@@ -198,7 +198,7 @@ def clean(connection: "Connection[Any]", repository: int) -> None:
             if row is None:
                 return
             tables, texts, segments = row
-            # SKIP LOCKED above: what a living worker is just writing is locked by it, and no leftover.
+            # SKIP LOCKED above: a record locked by a living worker is no leftover yet.
             low, high = min(texts, default=0) * PLACES, (max(texts, default=0) + 1) * PLACES
             values = {"repository": repository, "texts": texts, "segments": segments, "low": low, "high": high}
             for table in tables:
@@ -208,13 +208,13 @@ def clean(connection: "Connection[Any]", repository: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists of a segment, in blocks that were fetched."""
+    """The posting lists of a segment, in fetched blocks."""
 
     segment: Segment
     blocks: Mapping[tuple[int, int], bytes]
 
     def find(self, gram: int) -> memoryview:
-        """Return the list of a key; empty where no document has it."""
+        """Return the list of a key; empty if no document has it."""
         (key,) = self.segment.block_keys(gram, gram)
         block = self._open(key)
         start, end = block.span(gram)
@@ -225,7 +225,7 @@ class Lists:
         return (found for _, found in self.with_keys(first, last))
 
     def with_keys(self, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
-        """Yield the keys from ``first`` to ``last`` that the segment has, each with its list."""
+        """Yield the segment's keys from ``first`` to ``last``, each with its list."""
         for key in self.segment.block_keys(first, last):
             block = self._open(key)
             low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
@@ -233,7 +233,7 @@ class Lists:
                 yield block.grams[place], block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
 
     def _open(self, key: int) -> OpenBlock:
-        """Return a block, checked: by its checksum, and that it covers what its segment says."""
+        """Return a block, after checking its checksum and its range of keys against the segment's row."""
         block = open_block(self.blocks[self.segment.id, key], self.segment.id)
         at = int(np.searchsorted(self.segment.keys, key))
         last = int(self.segment.keys[at + 1]) - 1 if at + 1 < len(self.segment.keys) else LAST_KEY
@@ -243,10 +243,10 @@ class Lists:
 
 
 def fetch_lists(read: ReadingAs, repository: int, segments: Sequence[Segment], spans: Spans) -> list[Lists]:
-    """Return the lists of keys, of each segment whose shard answers.
+    """Return the lists of ranges of keys, for each segment whose shard answers.
 
     Raises:
-        Damaged: a block is not there.
+        Damaged: a block is missing.
 
     """
     wanted = {one.id: {key for span in spans for key in one.block_keys(*span)} for one in segments}
@@ -268,14 +268,14 @@ def fetch_lists(read: ReadingAs, repository: int, segments: Sequence[Segment], s
 
 
 def drop_dead(connection: "Connection[Any]", repository: int) -> int:
-    """Forget contents that no branch has any more, in one step, and return how many; their rows go later."""
+    """Drop contents that no branch has any more, atomically, and return their number; their rows are deleted later."""
     alive: set[int] = set()
     with connection.transaction():
         rows = connection.execute(
             "SELECT files FROM flashgrep.listing WHERE repository = %s", [repository], binary=True
         )
         for (files,) in rows:
-            # From the listings themselves: a count kept alongside them could be wrong after a crash.
+            # From the listings themselves: a stored reference count could be wrong after a crash.
             alive.update(read_text_ids(files))
         segments = read_segments(connection, repository)
         dead = {text for one in segments for text in one.texts.tolist()} - alive - {0}
@@ -286,7 +286,7 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             for one in segments:
                 is_gone = np.isin(one.texts, gone)
                 if is_gone.any():
-                    # The postings stay as they are; only the name that leads from them to the text is taken away.
+                    # The postings stay; only the text's number in the segment's row is set to 0.
                     named = np.where(is_gone, 0, one.texts).astype(">i8").tobytes()
                     values = [named, repository, one.id]
                     query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s"
@@ -295,13 +295,13 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             cursor.execute(
                 "DELETE FROM flashgrep.content WHERE repository = %s AND text = ANY(%s)", [repository, gone.tolist()]
             )
-            leave(cursor, repository, OF_TEXTS, gone.tolist(), (), GRACE_SECONDS)
-            advance(cursor, repository)
+            record_leftovers(cursor, repository, OF_TEXTS, gone.tolist(), (), GRACE_SECONDS)
+            start_generation(cursor, repository)
     return len(dead)
 
 
 def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Return segments of one kind and shard that are to be one: the newest where they are many, or half dead ones."""
+    """Return the groups of segments to rewrite as one: the newest if there are many, else each with many dead texts."""
     rows = worth_merging([one.row for one in segments])
     if rows:
         return [list(segments[-len(rows) :])]
@@ -309,8 +309,8 @@ def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
-    """Merge what is worth it, each shard's by itself, yielding after each step how many segments are one now."""
-    # What is of another format is rebuilt, not read.
+    """Merge segments where it pays, shard by shard, yielding after each merge how many segments it replaced."""
+    # Segments of another format are rebuilt, not merged.
     current = (one for one in read_segments(connection, repository) if one.format == FORMAT)
     ordered = sorted(current, key=lambda one: (one.shard, one.kind, one.id))
     for _, group in groupby(ordered, key=lambda one: (one.shard, one.kind)):
@@ -320,22 +320,22 @@ def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
 
 
 def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence[Segment]) -> None:
-    """Make one segment of some of one kind and shard, without texts that are gone; all of it is there then, or none.
+    """Replace segments of one kind and shard by a single one without deleted texts, atomically.
 
     Raises:
-        Conflict: another worker has changed them meanwhile.
+        Conflict: another worker has changed them in the meantime.
 
     """
-    number, kind, shard = take_segments(connection, repository, 1), Kind(old[0].kind), old[0].shard
+    number, kind, shard = reserve_segments(connection, repository, 1), Kind(old[0].kind), old[0].shard
     texts = np.concatenate([one.texts for one in old])
     counts = np.concatenate([one.counts for one in old])
-    # Of words each chunk is a document: all of a text go with it.
+    # In segments of words each chunk is a document: those of a deleted text go with it.
     alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
-    # Documents are counted again: what is left moves up.
+    # Documents are renumbered: the remaining ones close the gaps.
     places = None if alive.all() else np.where(alive, np.cumsum(alive) - 1, -1)
     numbers = [one.id for one in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
-        # Before the long work: whoever comes second waits here, and finds them gone.
+        # Before the long work: a second worker waits here, then finds them gone.
         cursor.execute(
             "DELETE FROM flashgrep.segment WHERE repository = %s AND id = ANY(%s) RETURNING texts",
             [repository, numbers],
@@ -343,13 +343,12 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
         if {row[0] for row in cursor.fetchall()} != {one.texts.astype(">i8").tobytes() for one in old}:
             raise Conflict("another worker is at the repository", reason="generation_changed")
         blocks: list[Block] = []
-        # All blocks of a segment count as equally large: their sizes are not kept.
+        # Block sizes are not stored, so all blocks of a segment are assumed equal.
         sizes = ((int(key), one.bytes // max(1, len(one.keys))) for one in old for key in one.keys)
         for span in cut_keys(sizes):
             made = list(join(*read_blocks(connection, repository, old, span), number, span, places))
             put_blocks(cursor, repository, shard, number, made)
-            # Only first keys and sizes are wanted afterwards, and the bytes are stored already; a run of zeros stands
-            # for them.
+            # Afterwards only first keys and sizes are needed; zeros stand for the data, which is already stored.
             blocks += [Block(one.first, b"\0" * len(one.data)) for one in made]
         if kind == Kind.WORDS:
             rows = connection.execute(
@@ -365,15 +364,15 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
             kept = counts[left] if len(counts) else counts
             put_segment(cursor, repository, Segment.of_blocks(number, kind, shard, blocks, texts[left], kept))
         else:
-            leave(cursor, repository, OF_SEGMENTS, (), [number], 0)
-        leave(cursor, repository, OF_SEGMENTS, (), numbers, GRACE_SECONDS)
-        advance(cursor, repository)
+            record_leftovers(cursor, repository, OF_SEGMENTS, (), [number], 0)
+        record_leftovers(cursor, repository, OF_SEGMENTS, (), numbers, GRACE_SECONDS)
+        start_generation(cursor, repository)
 
 
 def read_blocks(
     connection: "Connection[Any]", repository: int, old: Sequence[Segment], span: tuple[int, int]
 ) -> tuple[list[OpenBlock], list[int]]:
-    """Return the blocks of segments that have a range of keys, and what the numbers of their documents grow by."""
+    """Return the blocks that cover a range of keys, each with the offset to add to its document numbers."""
     opened: list[OpenBlock] = []
     offsets: list[int] = []
     first = 0

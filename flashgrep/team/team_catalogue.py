@@ -1,4 +1,4 @@
-"""The team's repositories as the registry's methods ask them: in the place of ``catalogue.Catalogue``."""
+"""The team's repositories for the registry's methods; takes the place of ``catalogue.Catalogue``."""
 
 import os
 import threading
@@ -27,26 +27,26 @@ from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.team.clones import TAGS, find_clone
-from flashgrep.team.store_connection import Shown, Store
+from flashgrep.team.store_connection import Credentials, Store
 from flashgrep.team.text_reader import IndexState, TeamMeaning
 from flashgrep.team.tree_listing import Listing, unpack
-from flashgrep.team.view import Asking, Contents, TeamFiles
+from flashgrep.team.view import ContentCache, StoreAccess, TeamFiles
 from flashgrep.workspace import RevisionView
 
 ACCESS: Final = "team"
-"""What a session's notes have of who asks."""
+"""Key of a session's ``Access`` in its notes."""
 KEPT_LISTINGS: Final = 32
 KEPT_STATES: Final = 256
 BROWSER_SECONDS: Final = 12 * 3600
 MOST_BROWSERS: Final = 32
-"""Signed in at a time for one subject; the oldest makes room."""
+"""Browsers signed in at once for one subject; a further one replaces the oldest."""
 LEAST_COMMIT: Final = 4
-"""Digits by which a commit may be named."""
+"""Fewest digits of an abbreviated commit."""
 ResultT = TypeVar("ResultT")
 
 
 class RepositoryRow(NamedTuple):
-    """A repository as one call found it."""
+    """A repository's row, as read by one call."""
 
     id: int
     name: str
@@ -59,48 +59,48 @@ class RepositoryRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who asks, and the repositories that are to be seen."""
+    """The asker, and the repositories visible to them."""
 
-    shown: Shown
+    credentials: Credentials
     subject: str
     repositories: dict[str, RepositoryRow]
 
 
-class Kept:
-    """What has been read of generations and trees, which never change; safe from any thread."""
+class StoreCache:
+    """Caches of index states, listings and contents, which are all immutable; thread-safe."""
 
     def __init__(self) -> None:
-        self.contents = Contents()
+        self.contents = ContentCache()
         self._lock = threading.Lock()
-        # By repository: of each only the newest generation is asked again.
+        # By repository: only the newest generation is queried again.
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self._listings: OrderedDict[tuple[int, bytes], Listing] = OrderedDict()
 
-    def state(self, row: RepositoryRow, asking: Asking, again: bool) -> IndexState:  # noqa: FBT001 - handed through
-        """Return the index of a repository's generation; ``again``: its segments have changed since it was read."""
+    def state(self, row: RepositoryRow, store_access: StoreAccess, again: bool) -> IndexState:  # noqa: FBT001 - handed through
+        """Return the index of a repository's generation; ``again``: read it even if cached."""
         with self._lock:
             found = self._states.get(row.id)
-        # Loaded without the lock, so that one repository's questions do not wait for another's; two that load the same
-        # state do the work twice, and either result is right.
+        # Loaded without the lock, so that questions of one repository do not wait for another's. Two threads may load
+        # the same state; either result is right.
         if again or found is None or found.generation != row.generation:
-            found = IndexState.load(asking.read, row.id, row.generation, row.parsed_to)
+            found = IndexState.load(store_access.read, row.id, row.generation, row.parsed_to)
             with self._lock:
                 self._states[row.id] = found
                 while len(self._states) > KEPT_STATES:
                     self._states.popitem(last=False)
         return found
 
-    def listing(self, row: RepositoryRow, tree: bytes, asking: Asking) -> Listing:
+    def listing(self, row: RepositoryRow, tree: bytes, store_access: StoreAccess) -> Listing:
         """Return the files of a tree."""
         key = (row.id, tree)
         with self._lock:
             found = self._listings.get(key)
         if found is None:
-            with asking.read() as reading:
+            with store_access.read() as reading:
                 query = "SELECT files FROM flashgrep.listing WHERE repository = %s AND tree = %s"
                 rows = reading.fetch(query, [row.id, tree])
             if not rows:
-                raise NotFound("the revision is not stored any more; ask again", reason="revision_not_found")
+                raise NotFound("the revision is no longer stored; try again", reason="revision_not_found")
             found = unpack(rows[0][0])
             with self._lock:
                 self._listings[key] = found
@@ -110,20 +110,20 @@ class Kept:
 
 
 class TeamCatalogue:
-    """What the registry's methods ask for projects: the repositories that a session's token may see."""
+    """The ``Catalogue`` of a team's server: the repositories that a session's token may see."""
 
     def __init__(
         self, store: Store, settings: Settings, folder: Path, environ: Mapping[str, str], cache: Path | None = None
     ) -> None:
-        """Ask a store; ``folder``: an empty one, which stands for the root of every repository: none has files here.
+        """``folder``: an empty folder, the root of every repository: none has files here.
 
-        ``cache``: where workers of this machine keep clones, of which the past is asked; None: nobody asks for it.
+        ``cache``: the clones of this machine's workers, for methods about history; None: these are not available.
         """
         self.settings = settings
         self._environ = environ
         self._cache = cache
         self._store = store
-        self._kept = Kept()
+        self._kept = StoreCache()
         self.meaning = TeamMeaning(settings.embedding.model_dump_json(), environ)
         self.models = Models(settings, environ)
         self.scheduler = Scheduler()
@@ -132,32 +132,32 @@ class TeamCatalogue:
         self.editor = Editor(Root(os.fsencode(folder), os.fsencode(folder), PrivateFolders()), limits)
 
     def close(self) -> None:
-        """Let go of the folder and the connections."""
+        """Close the folder and the connections."""
         self.editor.close()
         self._store.close()
 
     def find_access(self, token: str, person: str = "", groups: tuple[str, ...] = ()) -> Access:
-        """Return what a token's hash may see, or whom a proxy's token speaks for; call it in a thread.
+        """Return the access of a token, given by its hash, or of the person a proxy acts for; call it in a thread.
 
         Raises:
-            Forbidden: auth_required, nobody has such a token, or not any more.
+            Forbidden: auth_required, the token is unknown or has expired.
             Unavailable: database_away.
 
         """
-        shown = Shown(token, person, groups)
-        with self._store.read(shown) as reading:
-            # Row security decides who sees what: this statement and the next run under the token that was shown.
+        credentials = Credentials(token, person, groups)
+        with self._store.read(credentials) as reading:
+            # Row security limits the rows: the connection has the token's permissions.
             subject = reading.fetch("SELECT flashgrep.subject()")[0][0]
             if subject is None:
-                raise Forbidden("nobody has such a token", reason="auth_required")
+                raise Forbidden("the token is unknown or has expired", reason="auth_required")
             rows = reading.fetch(
                 "SELECT id, name, head, generation, parsed_to, problem, source FROM flashgrep.repository ORDER BY name"
             )
-        return Access(shown, subject, {row[1]: RepositoryRow(*row) for row in rows})
+        return Access(credentials, subject, {row[1]: RepositoryRow(*row) for row in rows})
 
     @property
     def has_clones(self) -> bool:
-        """Whether the past of any repository can be asked here."""
+        """Whether this machine has a clone of any repository."""
         if self._cache is None:
             return False
         return any(self._cache.glob("*.git")) or any(
@@ -165,7 +165,7 @@ class TeamCatalogue:
         )
 
     def open_clone(self, row: RepositoryRow) -> Repository:
-        """Return the clone of a repository, to be closed; call it in a thread.
+        """Open the clone of a repository, which the caller closes; call it in a thread.
 
         Raises:
             Unavailable: clone_missing, it is not on this machine.
@@ -173,83 +173,81 @@ class TeamCatalogue:
         """
         folder = None if self._cache is None else find_clone(self._cache, row.id, row.source)
         if folder is None:
-            message = f"the past of {row.name} is asked of its clone, which is not on the machine of this server"
+            message = f"history needs a clone of {row.name}, and there is none on this server's machine"
             raise Unavailable(message, reason="clone_missing", suggestion="run a worker there: fgrep team sync")
         return Repository.open(Git.find(RootFolder(os.fsencode(folder)), self._environ))
 
     def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
         """Write a line of the audit log; call it in a thread."""
-        # Notes, sign-ins and requests are functions of the database: the server's role may call them, and writes no
-        # table itself.
-        with self._store.read(access.shown) as reading:
+        # Audit lines, sign-ins and requests are written by functions of the database: the server's role has no right
+        # to write to tables.
+        with self._store.read(access.credentials) as reading:
             reading.fetch(
                 "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
             )
 
     def sign_in(self, token: str, browser: str) -> str:
-        """Make a token for a browser of whoever shows one of his own, and return who it is; call it in a thread.
+        """Store a browser's token for the owner of ``token``, and return the owner; call it in a thread.
 
         Both are hashes in hexadecimal digits.
 
         Raises:
-            Forbidden: auth_required, nobody has such a token of his own.
+            Forbidden: auth_required, the token is unknown, expired, or not a person's own.
             Unavailable: database_away.
 
         """
-        with self._store.read(Shown(token)) as reading:
+        with self._store.read(Credentials(token)) as reading:
             query = "SELECT flashgrep.sign_in(decode(%s, 'hex'), %s::integer, %s::integer)"
             subject: str | None = reading.fetch(query, [browser, BROWSER_SECONDS, MOST_BROWSERS])[0][0]
         if subject is None:
-            raise Forbidden("nobody has such a token", reason="auth_required")
+            raise Forbidden("the token is unknown or has expired", reason="auth_required")
         return subject
 
     def sign_out(self, access: Access) -> None:
         """Delete the token of a browser; call it in a thread."""
-        with self._store.read(access.shown) as reading:
+        with self._store.read(access.credentials) as reading:
             reading.fetch("SELECT flashgrep.sign_out()::text")
 
     def request(self, access: Access, name: str) -> bool:
-        """Have a repository brought up to date, and return whether the token may see one of the name."""
-        with self._store.read(access.shown) as reading:
+        """Queue a repository for an update, and return whether the token may see a repository of this name."""
+        with self._store.read(access.credentials) as reading:
             return reading.fetch("SELECT flashgrep.request(%s::text)", [name])[0][0] is not None
 
     # As ``Catalogue``
 
     def list_projects(self) -> list[Any]:
-        """Return nothing: a repository's root is its name."""
+        """Return nothing: repositories have no root folders."""
         return []
 
     def is_listed(self, _root: str) -> bool:
-        """Return that a question need not wait for a listing."""
+        """Return True: no question needs to wait for a listing."""
         return True
 
     def list_bound(self, session: Session) -> list[str]:
-        """Return the repositories that an address has named."""
+        """Return the repositories named in the session's URL."""
         return list(session.projects)
 
     def list_reachable(self, session: Session) -> list[str]:
-        """Return the names of the repositories that are to be seen."""
+        """Return the names of the visible repositories."""
         access: Access = session.notes[ACCESS]
         return list(access.repositories)
 
     def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
-        """Return the names of the repositories that a call means, once each; ``*``: all that are to be seen."""
-        # A name that is not to be seen is refused later, as one that does not exist: the answer must not tell them
-        # apart.
+        """Return the names of a call's repositories, without duplicates; ``*``: all visible ones."""
+        # Invisible names are refused later, exactly like unknown ones: an answer must not reveal that they exist.
         return self.list_reachable(session) if projects == "*" else list(dict.fromkeys(projects))
 
     async def workspace(self, call: Call[Any], project: str | None) -> "TeamProject":
         """Return the repository that a call is about.
 
         Raises:
-            NotFound: project_not_found, none of the name is to be seen.
+            NotFound: project_not_found, no visible repository has the name.
             InvalidParams: project_required, there are several.
 
         """
         access: Access = call.session.notes[ACCESS]
         known = access.repositories
-        # An address that names one repository binds the session to it; one that names several leaves the choice to the
-        # call.
+        # A URL with one repository binds the session to it; with several, the call must choose.
         named = project or (call.session.projects[0] if len(call.session.projects) == 1 else None)
         if named is None and len(known) != 1:
             message = "name a repository by `project`, or several by `projects`"
@@ -258,26 +256,26 @@ class TeamCatalogue:
         if row is None:
             near = [name for name, _, _ in process.extract(str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST)]
             raise NotFound(f"no such repository: {named}", reason="project_not_found", near=near)
-        return TeamProject(self, row, Asking(self._store, access.shown), self._kept)
+        return TeamProject(self, row, StoreAccess(self._store, access.credentials), self._kept)
 
 
 @dataclass(frozen=True, slots=True)
 class TeamOptions:
-    """What methods ask of a project's options."""
+    """The options of a project that methods need here."""
 
     private: PrivateFolders = field(default_factory=PrivateFolders)
 
 
 @dataclass(slots=True)
 class TeamProject:
-    """One repository for one call; answers what methods ask of a ``Workspace``, about its revisions."""
+    """One repository for one call; has the part of ``Workspace``'s interface that methods about revisions use."""
 
     catalogue: TeamCatalogue
     row: RepositoryRow
-    asking: Asking
-    kept: Kept
+    store_access: StoreAccess
+    kept: StoreCache
     is_bare: bool = True
-    """Questions without a revision are about HEAD."""
+    """As in a bare clone, questions without a revision are about HEAD."""
     progress: Progress = field(default_factory=lambda: Progress("ready"))
     options: TeamOptions = field(default_factory=TeamOptions)
 
@@ -288,12 +286,12 @@ class TeamProject:
 
     @property
     def generation(self) -> int:
-        """The generation that the call found."""
+        """The repository's generation at the start of the call."""
         return self.row.generation
 
     @property
     def path(self) -> PurePosixPath:
-        """What stands for its root in answers about several: its name."""
+        """The repository's name, used for the root in answers about several projects."""
         return PurePosixPath(self.row.name)
 
     @property
@@ -303,12 +301,12 @@ class TeamProject:
 
     @property
     def revisions(self) -> "TeamProject":
-        """What finds revisions: itself."""
+        """Itself: it also resolves revisions."""
         return self
 
     @property
     def editor(self) -> Editor:
-        """The limits of reading."""
+        """The editor that has the limits for reading."""
         return self.catalogue.editor
 
     @property
@@ -317,15 +315,15 @@ class TeamProject:
         return self.catalogue.meaning
 
     def snapshot(self) -> Snapshot:
-        """Return the project without any file: its revisions have them."""
+        """Return an empty snapshot: only revisions have files."""
         return Snapshot(self.catalogue.folder, FileTable(), None, {}, self.catalogue.settings.index.max_file_size)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a lookup in a thread."""
+        """Run a lookup on a snapshot in a thread."""
         return await self.catalogue.scheduler.run(lambda: partial(ask, self.snapshot()))
 
     async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
-        """Ask the past of the repository's clone in a thread; raises as ``ask`` does, and as ``open_clone``."""
+        """Run a function on the repository's clone in a thread; raises as ``ask`` and ``open_clone`` do."""
 
         def run() -> ResultT:
             with closing(self.catalogue.open_clone(self.row)) as repository:
@@ -334,22 +332,22 @@ class TeamProject:
         return await self.in_turn(run)
 
     def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
-        """Run what needs no snapshot in a thread."""
+        """Run work that needs no snapshot in a thread, in its turn."""
         return self.catalogue.scheduler.run(lambda: work)
 
     def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
-        """Do nothing: all texts are stored."""
+        """Do nothing: the store has all texts."""
 
     async def at(self, rev: str) -> RevisionView:
-        """Return the repository as it is in a revision, or in the newer of two the files that differ.
+        """Return a view of a revision; for a range, of the files in its newer end that differ from the older.
 
         Raises:
             InvalidParams: invalid_revision.
-            NotFound: revision_not_found; of history the store has the heads of branches, and tags.
+            NotFound: revision_not_found; the store has only branch heads and tags.
 
         """
         asked = parse_revision(rev)
-        # A bare clone has no index, and without history there is no merge base.
+        # The store has no git index, and no history to find a merge base in.
         if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
             message = f"rev: not available for a team's repository: {rev}"
             raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
@@ -357,11 +355,11 @@ class TeamProject:
         def find() -> RevisionView:
             try:
                 return look()
-            except NotFound:  # a sync may have put another state in the place of this one between two statements
+            except NotFound:  # a worker may have published another state between two statements
                 return look()
 
         def look() -> RevisionView:
-            with self.asking.read() as reading:
+            with self.store_access.read() as reading:
                 branches = dict(
                     reading.fetch("SELECT name, commit FROM flashgrep.branch WHERE repository = %s", [self.row.id])
                 )
@@ -371,7 +369,7 @@ class TeamProject:
                 commits = {commit: (tree, seconds) for commit, tree, seconds in rows}
                 if isinstance(asked, Range):
                     old, new = (self._find(name, branches, commits) for name in (asked.old, asked.new))
-                    before = self.kept.listing(self.row, old[1], self.asking).files
+                    before = self.kept.listing(self.row, old[1], self.store_access).files
                     return self._view(new, without={(path, file.blob) for path, file in before.items()})
                 return self._view(self._find(asked, branches, commits))
 
@@ -386,11 +384,11 @@ class TeamProject:
         if called == "HEAD":
             heads = [one for one in branches if not one.startswith(TAGS)]
             called = self.row.head if self.row.head in branches or not heads else heads[0]
-        # As git does, a tag before a branch of its name, unless it is called a head.
+        # As in git, a tag takes precedence over a branch of the same name, unless ``heads/`` is given.
         tag = None if called != given else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
-            # As with git, an abbreviation counts only if it is one commit's.
+            # As in git, an abbreviation must be unambiguous.
             named = [one for one in commits if one.hex().startswith(called.lower())]
             commit = named[0] if len(named) == 1 else None
         if commit is None or commit not in commits:
@@ -402,12 +400,14 @@ class TeamProject:
         return commit, *commits[commit]
 
     def _view(self, found: tuple[bytes, bytes, int], without: Collection[tuple[bytes, bytes]] = ()) -> RevisionView:
-        """Return a revision's files, except for those ``without`` by path and content."""
+        """Return a view of a revision without the files in ``without``, given by path and blob."""
         commit, tree, seconds = found
-        listing = self.kept.listing(self.row, tree, self.asking)
+        listing = self.kept.listing(self.row, tree, self.store_access)
         if without:
             gone = [path for path, file in listing.files.items() if (path, file.blob) in without]
             left = {path: file for path, file in listing.files.items() if (path, file.blob) not in without}
             listing = Listing(left, listing.table.with_changes((), gone))
-        files = TeamFiles(listing, partial(self.kept.state, self.row, self.asking), self.asking, self.kept.contents)
+        files = TeamFiles(
+            listing, partial(self.kept.state, self.row, self.store_access), self.store_access, self.kept.contents
+        )
         return RevisionView(self, Revision(commit.hex().encode(), tree.hex().encode(), seconds), files)

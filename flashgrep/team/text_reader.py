@@ -1,4 +1,4 @@
-"""The index of one repository in PostgreSQL, as a question reads it: postings, symbols, texts and chunks by number."""
+"""Reads the index of one repository from PostgreSQL: postings, symbols, texts, and chunks by number."""
 
 import threading
 import time
@@ -27,29 +27,29 @@ from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 from flashgrep.search.meaning.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, Known, Opened, Texts
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.team.store_connection import ReadingAs
-from flashgrep.team.stored_chunks import KeptSigns, StoredChunks, StoredVectors
+from flashgrep.team.stored_chunks import SignCache, StoredChunks, StoredVectors
 from flashgrep.team.stored_segments import SELECT, Segment, fetch_lists
 
 MOST_REMEMBERED: Final = 10_000
 REMEMBERED: Final = 64
 MOST_GRAMS: Final = 8
-"""Grams of one run of letters that are looked up: each is a row of a segment to be fetched."""
+"""Grams looked up per run of literals: each costs a row of every segment."""
 KEPT_TEXTS: Final = 8
-"""Revisions asked last whose texts stay compared with those that have chunks: 10 ms each for 80,000 files."""
+"""Cached ``Texts`` of recent revisions; making one takes 10 ms for 80,000 files."""
 
 
 @dataclass
 class IndexState:
-    """What one generation of a repository has: unchanging, shared by all questions about it."""
+    """The index of one generation of a repository; immutable but for its cache, shared by all questions about it."""
 
     repository: int
     generation: int
     parsed_to: int
     segments: list[Segment]
-    """Of grams."""
+    """Segments of grams."""
     chunks: StoredChunks
     known: dict[GramExpr, TextIds | None] = field(default_factory=dict)
-    """Candidates of expressions asked recently: agents page."""
+    """Cached candidates by expression, for the next page of a question."""
 
     @classmethod
     def load(cls, read: ReadingAs, repository: int, generation: int, parsed_to: int) -> "IndexState":
@@ -58,7 +58,7 @@ class IndexState:
             found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
             embedder = reading.fetch("SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository])
         grams = [one for one in found if one.kind == Kind.GRAMS]
-        # As if they had no chunks yet, which they are about to have again.
+        # Segments of another format are ignored, as if their texts had no chunks yet: a worker rebuilds them.
         words = [one for one in found if one.kind == Kind.WORDS and one.format == FORMAT]
         return cls(
             repository,
@@ -69,15 +69,14 @@ class IndexState:
         )
 
     def shards_of(self, text_ids: Collection[int]) -> list[int]:
-        """Return the shards in which texts lie."""
+        """Return the shards that hold the given texts."""
         known, shards = self._shard_of
-        # Only shards that have some of the texts are asked.
         at = np.searchsorted(known, np.fromiter(text_ids, np.int64, len(text_ids)))
         return sorted({int(shard) for shard in np.unique(shards[at[at < len(known)]])})
 
     @LazyAttribute
     def _shard_of(self) -> tuple[TextIds, npt.NDArray[np.int16]]:
-        """Return all texts, ascending, and the shard of each."""
+        """Return all texts, in ascending order, and the shard of each."""
         texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
         shards = np.repeat([one.shard for one in self.segments], [len(one.texts) for one in self.segments])
         order = np.argsort(texts)
@@ -85,7 +84,7 @@ class IndexState:
 
 
 class TextReader:
-    """Answers for one repository; a ``TextIndex``."""
+    """The index of one repository for one question; implements ``TextIndex``."""
 
     def __init__(self, state: IndexState, read: ReadingAs) -> None:
         self.state = state
@@ -97,7 +96,7 @@ class TextReader:
         return self.state.repository, self.state.generation
 
     def candidates(self, expression: GramExpr) -> TextIds | None:
-        """Return the numbers of the texts that may match, ascending; None: no text is excluded."""
+        """Return the numbers of the candidates, in ascending order; None: no text is excluded."""
         if expression == ANYTHING:
             return None
         if expression == NOTHING:
@@ -106,18 +105,18 @@ class TextReader:
         if expression in state.known:
             return state.known[expression]
         segments = [one for one in state.segments if one.format == FORMAT]
-        # Remembered by what was asked; what is fetched may be less.
+        # Cached under the whole expression; the one that is looked up may have fewer grams.
         expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
         lists = fetch_lists(self.read, state.repository, segments, ranges)
-        # What other code has written may lack texts, so it excludes none.
+        # A segment in another format cannot be read, so it excludes none of its texts.
         named: list[TextIds | None] = [one.texts for one in state.segments if one.format != FORMAT]
         for one in lists:
             places = evaluate(expression, one.segment.row, one)
             named.append(None if places is None else one.segment.texts[places])
         found = join_segments(named)
-        found = None if found is None else found[found > 0]  # 0: a text that is gone
-        # An answer without some shards must not be remembered: they may be back for the next page.
+        found = None if found is None else found[found > 0]  # 0: a deleted text
+        # An answer without some shards is not cached: they may be back for the next page.
         missing = len(lists) < len(segments)
         if not missing and (found is None or len(found) <= MOST_REMEMBERED):
             if len(state.known) >= REMEMBERED:
@@ -126,12 +125,12 @@ class TextReader:
         return found
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:  # noqa: ARG002 - no words are stored here
-        """Return the texts as they are."""
-        # Words are kept for ranking only; narrowing by them would take another round trip to each shard.
+        """Return the texts unchanged."""
+        # Words are stored for ranking only; filtering by them would take another round trip to each shard.
         return text_ids
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
-        """Return the texts that define a name or one that begins with it, ASCII case aside, ascending."""
+        """Return the texts that define a name, or one that starts with it, ascending; ASCII case is ignored."""
         folded = _fold(name)
         condition = "name >= %s AND name < %s" if prefix else "name = %s"
         rows = self._fetch_rows(
@@ -141,7 +140,7 @@ class TextReader:
         return sorted(row[0] for row in rows)
 
     def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
-        """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
+        """Return defined names that start with ``start``, from texts in ``among``, in lower case and sorted."""
         folded = _fold(start)
         rows = self._fetch_rows(
             "SELECT name, text FROM flashgrep.symbol_name WHERE repository = %s AND {shards} "
@@ -156,28 +155,28 @@ class TextReader:
         return [bytes(name).decode("utf-8", "replace") for name, _ in zip(names, range(limit), strict=False)]
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
+        """Return the packed symbols of texts, for ``symbols.read_row``; texts without a row are left out."""
         query = "SELECT text, packed FROM flashgrep.symbol WHERE repository = %s AND {shards} AND text = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
-        """Return the chunks of texts; those whose chunks are not stored are left out."""
+        """Return the chunks of texts; texts without stored chunks are left out."""
         query = "SELECT text, packed FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)"
         rows = dict(self._fetch_rows(query, [list(text_ids)], text_ids))
         numbers = np.array(sorted(rows), np.int64)
         places = self.state.chunks.map
         entries = places.entries(numbers)
         sizes = places.size[entries].tolist() if len(places.size) else []
-        # ``sizes`` is empty where no text has chunks: then there is nothing to pair.
+        # Not strict: ``sizes`` is empty if no text has chunks.
         known = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
         return {number: split_chunks(rows[number], size) for number, entry, size in known if entry >= 0}
 
     def find_cut(self) -> Collection[bytes]:
-        """Return nothing: nobody walks a folder here, so nobody counts without reading."""
+        """Return nothing: only walks of a local folder need it."""
         return ()
 
     def contents(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return contents as git does; those in shards that do not answer are left out."""
+        """Return contents as git stores them; those in shards that do not answer are left out."""
         query = "SELECT id, data FROM flashgrep.text WHERE repository = %s AND {shards} AND id = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 
@@ -190,9 +189,9 @@ class TextReader:
 
 
 def thin_out(expression: GramExpr) -> GramExpr:
-    """Return an expression that what satisfies the given one satisfies too, with fewer grams to fetch.
+    """Return a weaker expression with fewer grams: every text that satisfies the given one satisfies it too.
 
-    Grams of neighbours overlap by three bytes, so of many in a row a few say nearly as much.
+    Neighbouring grams overlap by three bytes, so a few of a long run exclude nearly as many texts.
     """
     if isinstance(expression, AnyOf):
         return AnyOf(tuple(map(thin_out, expression.parts)))
@@ -206,7 +205,7 @@ def thin_out(expression: GramExpr) -> GramExpr:
 
 
 def _ranges(expression: GramExpr) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last key of each gram of an expression; shorter ones stand for many."""
+    """Yield the first and last key of each gram of an expression; a shorter gram covers a range of keys."""
     if isinstance(expression, AllOf | AnyOf):
         for part in expression.parts:
             yield from _ranges(part)
@@ -216,7 +215,7 @@ def _ranges(expression: GramExpr) -> Iterator[tuple[int, int]]:
 
 
 def fold_name(name: bytes) -> bytes | None:
-    """Return a defined name as it is looked up; None: it is too long to be."""
+    """Return the lookup key of a defined name; None: it is too long to have one."""
     return _fold(name.decode("utf-8", "replace")) if len(name) <= LONGEST_NAME else None
 
 
@@ -225,27 +224,27 @@ def _fold(name: str) -> bytes:
 
 
 def _after(start: bytes) -> bytes:
-    """Return what all names that begin so come before."""
+    """Return a key after all names that start so."""
     return start + b"\xff" * 8
 
 
 class TeamMeaning:
-    """Asks the chunks of any repository; a ``ChunkIndex``, safe from any thread."""
+    """The chunks of any repository; implements ``ChunkIndex``, thread-safe."""
 
     def __init__(self, embedding: str, environ: Mapping[str, str]) -> None:
-        """``embedding``: settings as JSON; they are to be those of the workers."""
+        """``embedding``: the embedder's settings as JSON; they must equal those of the workers."""
         self._embedding = embedding
         self._environ = environ
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._problem = ""
         self._again = 0.0
-        self._signs = KeptSigns()
+        self._signs = SignCache()
         self._texts: list[tuple[FileTable, StoredChunks, Texts]] = []
 
     @contextmanager
     def open(self, snapshot: Snapshot) -> Iterator[Opened | None]:
-        """Lend the chunks of the revision's generation, which never changes."""
+        """Give access to the chunks of the snapshot's generation, which is immutable."""
         reader = snapshot.reader
         if not isinstance(reader, TextReader):
             yield None
@@ -253,14 +252,14 @@ class TeamMeaning:
         chunks = reader.state.chunks
         embedder, problem = self.find_embedder() if chunks.embedder else (None, "")
         if embedder is not None and embedder.name != chunks.embedder:
-            problem = f"the vectors are of {chunks.embedder}, and this server asks by {embedder.name}"
+            problem = f"the vectors are of {chunks.embedder}, but this server uses {embedder.name}"
             embedder = None
         vectors = None if embedder is None else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
         known = Known(chunks.map, chunks.map, vectors, embedder, problem)
         yield Opened(known, self.compare(known, chunks, snapshot.table), partial(chunks.find_words, reader.read))
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:  # noqa: ARG002 - as every ChunkIndex
-        """Answer by words alone for a while."""
+        """Search by words alone until ``AGAIN_SECONDS`` have passed."""
         with self._lock:
             self._problem, self._again = problem, time.monotonic() + AGAIN_SECONDS
 

@@ -1,6 +1,6 @@
-"""States of a repository's branches: the files of their trees, and the step by which a state is the one asked.
+"""Publishes a state of a repository's branches: stores the files of their trees, then switches questions to them.
 
-The files of a tree are one value: 80,000 of them are read in the time that 500 rows of a table take.
+The files of a tree are one stored value: 80,000 files are read in the time of 500 table rows.
 """
 
 import zlib
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 _HEADER: Final = 12
 _LEVEL: Final = 1
 MOST_BYTES: Final = 1 << 30
-"""A listing is inflated to no more."""
+"""Bound on the size of an inflated listing."""
 
 
 class ListedFile(NamedTuple):
-    """A file of a tree: what git calls its content, its size, and its text by number (0: it has none, and why)."""
+    """A file of a tree: path, git blob, size, and its text's number (0: it has none; ``skip`` says why)."""
 
     path: bytes
     blob: bytes
@@ -40,23 +40,23 @@ class ListedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files of a tree, ready to be asked."""
+    """The files of a tree, unpacked."""
 
     files: Files
     table: FileTable
 
 
 def pack(files: Sequence[ListedFile]) -> bytes:
-    """Return files, in the order of their paths, as they are stored: deflated, with a checksum.
+    """Return files, sorted by path, in their stored form: deflated, with zlib's checksum.
 
-    Counts (u32: files, bytes of a blob's name, reasons), then columns: text numbers and sizes (i64), reasons by place
-    (u8, 0: none), blobs; at last the reasons and the paths, each with a NUL after it.
+    Three counts (u32: files, bytes per blob name, reasons), then columns: text numbers and sizes (i64), the index of
+    the reason plus one (u8, 0: none), blob names; last the reasons and the paths, each with a NUL after it.
     """
     reasons = sorted({file.skip for file in files if file.skip})
     width = len(files[0].blob) if files else 0
     body = b"".join(
         (
-            # Columns rather than rows: they deflate better, and reading one of them needs none of the others.
+            # Columns rather than rows: they compress better, and one can be read without the others.
             np.array([len(files), width, len(reasons)], "<u4").tobytes(),
             np.array([file.text_id for file in files], "<i8").tobytes(),
             np.array([file.size for file in files], "<i8").tobytes(),
@@ -70,10 +70,10 @@ def pack(files: Sequence[ListedFile]) -> bytes:
 
 
 def read_text_ids(stored: bytes) -> list[int]:
-    """Return the numbers of the texts of a packed listing's files, 0 for those without.
+    """Return the text number of each file of a packed listing, 0 for files without a text.
 
     Raises:
-        Damaged: it is not what was written.
+        Damaged: the listing cannot be unpacked.
 
     """
     try:
@@ -85,10 +85,10 @@ def read_text_ids(stored: bytes) -> list[int]:
 
 
 def unpack(stored: bytes) -> Listing:
-    """Return what ``pack`` was given.
+    """Return the listing of a packed one, the inverse of ``pack``.
 
     Raises:
-        Damaged: it is not what was written.
+        Damaged: the listing cannot be unpacked.
 
     """
     inflater = zlib.decompressobj()
@@ -105,7 +105,7 @@ def unpack(stored: bytes) -> Listing:
         *names, last = body[at + count * width :].split(b"\0")
     except (zlib.error, ValueError) as error:
         raise Damaged("a listing of files") from error
-    # zlib's checksum is right for whatever was packed; this is for a listing that was packed wrongly.
+    # The checksum covers damage after packing; this check covers a listing that was packed wrongly.
     if last or len(names) != reasons + count or len(blobs) != count:
         raise Damaged("a listing of files")
     why = ["", *(name.decode() for name in names[:reasons])]
@@ -118,14 +118,14 @@ def unpack(stored: bytes) -> Listing:
 
 
 def find_new_trees(connection: "Connection[Any]", job: Job, branches: dict[str, Revision]) -> dict[bytes, Revision]:
-    """Return a revision for each tree of branches whose files are not listed yet."""
+    """Return one revision for each tree of the branches that has no listing yet."""
     rows = connection.execute("SELECT tree FROM flashgrep.listing WHERE repository = %s", [job.repository]).fetchall()
     known = {row[0] for row in rows}
     return {revision.tree: revision for revision in branches.values() if _hex(revision.tree) not in known}
 
 
-def name_of(blob: bytes, path: bytes) -> Name:
-    """Return what a content is known by; ``blob``: git's name of it in digits."""
+def content_key(blob: bytes, path: bytes) -> Name:
+    """Return the key of a content; ``blob``: its git object name in hexadecimal digits."""
     return _hex(blob), name_class(path)
 
 
@@ -136,10 +136,10 @@ def _hex(digits: bytes) -> bytes:
 def put_listing(
     connection: "Connection[Any]", job: Job, revision: Revision, files: Files, known: Mapping[Name, tuple[int, str]]
 ) -> None:
-    """Store the files of a tree, whose contents are all known."""
+    """Store the listing of a tree; all its contents must be in ``known``."""
     listed = []
     for path, file in files.items():
-        name = name_of(file.blob, path)
+        name = content_key(file.blob, path)
         text_id, skip = known[name]
         listed.append(ListedFile(path, name[0], max(0, file.size), text_id, skip))
     connection.execute(
@@ -149,10 +149,10 @@ def put_listing(
 
 
 def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revision], head: str, generation: int) -> None:
-    """Make a state of the branches the one that is asked, in one step.
+    """Make this state of the branches the current one, atomically.
 
     Raises:
-        Conflict: another worker has published a state meanwhile.
+        Conflict: another worker has published a state in the meantime.
 
     """
     repository = job.repository
@@ -163,8 +163,8 @@ def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revisio
             [head, repository, generation],
         )
         if not done.rowcount:
-            raise Conflict(f"{job.name} has changed meanwhile", reason="generation_changed")
-        # All of them again: a branch that is gone must not answer, and there are few.
+            raise Conflict(f"another worker has updated {job.name}", reason="generation_changed")
+        # All rows are replaced: a deleted branch must not answer, and branches are few.
         connection.execute("DELETE FROM flashgrep.branch WHERE repository = %s", [repository])
         connection.execute("DELETE FROM flashgrep.revision WHERE repository = %s", [repository])
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""A repository of the team as a question sees it: a revision's files, whose texts lie in PostgreSQL."""
+"""A revision of a team's repository as a question sees it: its files, with texts in PostgreSQL."""
 
 import threading
 from collections import OrderedDict
@@ -18,24 +18,24 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, FileStat, Skipped, SkipReason, path_to_text
 from flashgrep.pattern import GramExpr
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
-from flashgrep.team.store_connection import Reading, Shown, Store
+from flashgrep.team.store_connection import Credentials, Reading, Store
 from flashgrep.team.text_reader import IndexState, TextReader
 from flashgrep.team.tree_listing import Listing
 
 RETRIES: Final = 2
 KEPT_BYTES: Final = 256 << 20
-"""Of contents read last, of all repositories together."""
+"""Bound on cached contents of all repositories."""
 AHEAD: Final = 48
 AHEAD_BYTES: Final = 2 << 20
-"""Contents of the files proposed next are fetched together: a question reads most of them, and asking takes longer."""
+"""Contents of the next candidates are fetched together: most are read, and a round trip costs more than the data."""
 AWAY: Final = Skipped("unreadable", "its part of the store does not answer")
 Key = tuple[int, int]
 """A repository and a text's number in it."""
 ResultT = TypeVar("ResultT")
 
 
-class Contents:
-    """Contents read last, by repository and text; safe from any thread."""
+class ContentCache:
+    """A cache of contents by repository and text, least recently used out first; thread-safe."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Key, bytes] = OrderedDict()
@@ -43,14 +43,14 @@ class Contents:
         self._lock = threading.Lock()
 
     def find(self, key: Key) -> bytes | None:
-        """Return a content, if it is kept."""
+        """Return a content, if cached."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: Key, content: bytes) -> None:
-        """Keep a content, and let go of those used longest ago."""
+        """Cache a content, and drop those used longest ago."""
         with self._lock:
             self._bytes += len(content) - len(self._kept.pop(key, b""))
             self._kept[key] = content
@@ -58,36 +58,35 @@ class Contents:
                 self._bytes -= len(self._kept.popitem(last=False)[1])
 
 
-class Asking:
-    """One call's way to the store: each thread's connection, and the shards that did not answer the call."""
+class StoreAccess:
+    """One call's access to the store: each thread's connection, and the shards that did not answer."""
 
-    def __init__(self, store: Store, shown: Shown) -> None:
+    def __init__(self, store: Store, credentials: Credentials) -> None:
         self._store = store
-        self._shown = shown
+        self._credentials = credentials
         self._own = threading.local()
         self.unreached: set[str] = set()
 
     @contextmanager
     def read(self) -> Iterator[Reading]:
-        """Lend this thread's connection, one for all that it reads at a time."""
+        """Lend this thread's connection; nested reads share it."""
         known: Reading | None = getattr(self._own, "reading", None)
-        # Reading inside reading shares the connection: one lookup never waits for a second one while it holds the
-        # first.
+        # Shared, so that a lookup never waits for a second connection while it holds one.
         if known is not None:
             yield known
             return
-        with self._store.read(self._shown) as reading:
+        with self._store.read(self._credentials) as reading:
             self._own.reading = reading
             try:
                 yield reading
             finally:
-                # Lent, not owned: other calls wait for it.
+                # Back to the pool at once: other calls may wait for it.
                 self._own.reading = None
                 self.unreached.update(reading.name_missing())
 
 
-class _Proposing(TextReader):
-    """Notes which texts it has proposed last: they are read next."""
+class _TrackingReader(TextReader):
+    """Remembers its last candidates, which are read next."""
 
     proposed: TextIds | None = None
 
@@ -98,12 +97,12 @@ class _Proposing(TextReader):
 
 @dataclass(frozen=True, slots=True)
 class TeamSnapshot(Snapshot):
-    """A revision as one question sees it."""
+    """A snapshot of a revision."""
 
     texts: "RevisionTexts | None" = None
 
     def version(self, path: bytes) -> tuple[int, int] | None:
-        """Return a file's size, as the table has it, and no time: nothing changes in a revision."""
+        """Return a file's size from the table, and 0 for its time: a revision never changes."""
         at = self.table.find(path)
         return None if at is None else (int(self.table.columns[at, SIZE]), 0)
 
@@ -124,15 +123,15 @@ class TeamSnapshot(Snapshot):
 
 
 class RevisionTexts:
-    """Contents of a revision's files, by their places in its table."""
+    """Contents of a revision's files, by place in its table."""
 
-    def __init__(self, table: FileTable, reader: _Proposing, contents: Contents) -> None:
+    def __init__(self, table: FileTable, reader: _TrackingReader, contents: ContentCache) -> None:
         self._table = table
         self._reader = reader
         self._contents = contents
 
     def read(self, at: int) -> bytes | None:
-        """Return a content, fetching those of the files proposed next with it; None: its shard does not answer."""
+        """Return a content, and fetch those of the next candidates with it; None: its shard does not answer."""
         repository, text_id = self._reader.state.repository, int(self._table.columns[at, TEXT_ID])
         content = self._contents.find((repository, text_id))
         if content is not None:
@@ -143,17 +142,17 @@ class RevisionTexts:
         return fetched.get(text_id)
 
     def choose(self, at: int, text_id: int) -> list[int]:
-        """Return a text, and those of the files after it that were proposed, as far as they are few and small."""
+        """Return a text, and those of the next candidates that are not cached, within ``AHEAD`` and ``AHEAD_BYTES``."""
         proposed, columns = self._reader.proposed, self._table.columns
         if proposed is None:
-            # Nothing was proposed, so every file is read in the order of paths.
+            # No candidates: every file is read, in the order of paths.
             places = np.arange(at, min(at + AHEAD, len(self._table)))
         else:
             places = self._table.places(proposed)
             first = int(np.searchsorted(places, at))
             places = places[first : first + AHEAD]
         places = places[columns[places, TEXT_ID] > 0]
-        # The file that is asked for is added below whatever its size is.
+        # The requested file itself is added below, whatever its size.
         places = places[np.cumsum(columns[places, SIZE]) < AHEAD_BYTES]
         repository = self._reader.state.repository
         ahead = {
@@ -163,36 +162,36 @@ class RevisionTexts:
 
 
 class TeamFiles:
-    """The files of a revision whose texts are in the store; ``workspace.revisions.RevisionFiles``."""
+    """The files of a revision in the store; implements ``workspace.revisions.RevisionFiles``."""
 
     is_stored = True
 
     def __init__(
-        self, listing: Listing, load: Callable[[bool], IndexState], asking: Asking, contents: Contents
+        self, listing: Listing, load: Callable[[bool], IndexState], store_access: StoreAccess, contents: ContentCache
     ) -> None:
-        """``load``: returns the repository's index, read again if it is told so."""
+        """``load``: returns the repository's index; True makes it read the index again."""
         self.files = listing.files
         self.table = listing.table
         self._load = load
-        self._asking = asking
+        self._store_access = store_access
         self._contents = contents
 
     @property
     def unreached(self) -> Sequence[str]:
-        """Shards that have not answered."""
-        return sorted(self._asking.unreached)
+        """Names of the shards that have not answered."""
+        return sorted(self._store_access.unreached)
 
     def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:  # noqa: ARG002 - what all revisions take
-        """Ask the revision.
+        """Run a lookup on the revision.
 
         Raises:
-            Unavailable: store_damaged, what was read is not what was written; database_away.
+            Unavailable: store_damaged, stored data is missing or broken; database_away.
 
         """
         for attempt in range(RETRIES):
-            # A worker may merge segments while this question reads them; read again, the list names what is there now.
+            # A worker may merge segments while this question reads them; the second attempt reads their list again.
             state = self._load(attempt > 0)
-            reader = _Proposing(state, self._asking.read)
+            reader = _TrackingReader(state, self._store_access.read)
             texts = RevisionTexts(self.table, reader, self._contents)
             last = int(self.table.columns[:, TEXT_ID].max(initial=0))
             snapshot = TeamSnapshot(
@@ -200,22 +199,22 @@ class TeamFiles:
                 parsed=state.parsed_to >= last, parsed_to=state.parsed_to, texts=texts,
             )  # fmt: skip
             try:
-                with self._asking.read():  # one connection for all of it
+                with self._store_access.read():  # one connection for the whole lookup
                     return ask(snapshot)
-            except Damaged as damage:  # segments may have been merged just now
+            except Damaged as damage:  # or segments have just been merged
                 if attempt == RETRIES - 1:
                     raise Unavailable(f"the team's store is damaged: {damage}", reason="store_damaged") from damage
         raise AssertionError
 
     def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - as above
-        """Return nothing: all texts are stored."""
+        """Return nothing: the store has all texts."""
         return []
 
     def read(self, path: bytes, blob: bytes, most: int) -> Object:
-        """Return the content of a file, without its data if that is longer than ``most``.
+        """Return the content of a file, without data if it is longer than ``most``.
 
         Raises:
-            Unavailable: not_stored, it is not text; shard_away.
+            Unavailable: not_stored, the file is not text; shard_away.
 
         """
         at = self.table.find(path)
@@ -225,7 +224,9 @@ class TeamFiles:
         size = int(self.table.columns[at, SIZE])
         if size > most:
             return Object(blob, b"blob", size, None)
-        content = RevisionTexts(self.table, _Proposing(self._load(False), self._asking.read), self._contents).read(at)
+        content = RevisionTexts(
+            self.table, _TrackingReader(self._load(False), self._store_access.read), self._contents
+        ).read(at)
         if content is None:
             message = f"a part of the store does not answer: {', '.join(self.unreached)}"
             raise Unavailable(message, reason="shard_away")

@@ -62,5 +62,5 @@ def test_a_message_that_is_too_long_is_skipped_as_it_comes(monkeypatch: Any) -> 
 def test_what_is_no_object_is_told() -> None:
     found = read(frame(b"[1]") + frame(b"{") + frame(b"[" * 100_000) + frame(b"\xff") + frame(b"{}"))
     assert [one if isinstance(one, dict) else one.partition(":")[0] for one in found] == [
-        "no object of JSON-RPC", "no JSON", "no JSON", "no JSON", {}
+        "not a JSON-RPC object", "invalid JSON", "invalid JSON", "invalid JSON", {}
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from flashgrep.index.segments import Kind
 from flashgrep.team import load
 from flashgrep.team.database import connect
 from flashgrep.team.load import Loader
-from flashgrep.team.stored_segments import read_segments, take_segments
+from flashgrep.team.stored_segments import read_segments, reserve_segments
 from tests.support.truth import ripgrep
 from tests.team.conftest import Asked, Rig
 from tests.team.test_jobs import count
@@ -103,7 +103,7 @@ async def test_newer_postings_hide_nothing_and_a_worker_leaves_them(rig: Rig, ro
     await check(asked, root)
 
 
-@pytest.mark.parametrize("place", ["put_blocks", "advance"])
+@pytest.mark.parametrize("place", ["put_blocks", "start_generation"])
 async def test_a_worker_that_dies_in_the_second_batch_keeps_the_first(
     rig: Rig, root: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -122,7 +122,7 @@ async def test_a_worker_that_dies_in_the_second_batch_keeps_the_first(
         patched.setattr(load, place, die)
         patched.setattr(load, "BATCH_TEXTS", 7)
         with pytest.raises(KeyboardInterrupt):
-            list(Loader(connection, 1, 1).renew())
+            list(Loader(connection, 1, 1).rebuild_segments())
     made = [one for one in segments(rig) if one.format == postings.FORMAT]
     assert [len(one.texts) for one in made] == [7]
     assert count(rig, "block") == blocks + len(made[0].keys)
@@ -134,19 +134,19 @@ async def test_a_worker_that_dies_in_the_second_batch_keeps_the_first(
     await check(asked, root)
 
 
-async def test_of_two_that_renew_at_once_one_wins(rig: Rig, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_two_that_rebuild_at_once_one_wins(rig: Rig, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     age(rig)
     with closing(connect(rig.dsn)) as connection, closing(connect(rig.dsn)) as other:
 
         def be_overtaken(*given: Any) -> Any:
             monkeypatch.undo()
-            assert sum(Loader(other, 1, 1).renew()) > 0
-            return take_segments(*given)
+            assert sum(Loader(other, 1, 1).rebuild_segments()) > 0
+            return reserve_segments(*given)
 
-        monkeypatch.setattr(load, "take_segments", be_overtaken)
+        monkeypatch.setattr(load, "reserve_segments", be_overtaken)
         with pytest.raises(Conflict):
-            list(Loader(connection, 1, 1).renew())
-        assert list(Loader(connection, 1, 1).renew()) == []
+            list(Loader(connection, 1, 1).rebuild_segments())
+        assert list(Loader(connection, 1, 1).rebuild_segments()) == []
     texts = [text for one in segments(rig) for text in one.texts.tolist() if one.kind == Kind.GRAMS]
     assert len(texts) == len(set(texts))
     rig.sync()

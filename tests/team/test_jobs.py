@@ -17,7 +17,7 @@ from flashgrep.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.team import migrations
 from flashgrep.team.database import connect
 from flashgrep.team.migrations import SHARDED
-from flashgrep.team.team_catalogue import Kept
+from flashgrep.team.team_catalogue import StoreCache
 from tests.support.git import git
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
@@ -105,14 +105,14 @@ async def test_a_question_that_a_sync_overtakes_is_answered_from_the_new_state(
     rig.write(root, {"a.txt": "new\n"})
     rig.push(root)
     synced: list[int] = []
-    read_listing = Kept.listing
+    read_listing = StoreCache.listing
 
     def sync_first(*given: Any) -> Any:
         if not synced:
             synced.append(rig.sync())
         return read_listing(*given)
 
-    monkeypatch.setattr(Kept, "listing", sync_first)
+    monkeypatch.setattr(StoreCache, "listing", sync_first)
     assert await find_all(asked.call, "old|new") == {(b"a.txt", 1)}
     assert synced == [1]
 

@@ -92,7 +92,7 @@ async def test_contents_that_no_branch_has_are_dropped_and_come_again(rig: Rig) 
     await check(rig, root)
 
 
-@pytest.mark.parametrize("place", ["cut_keys", "put_signs", "advance"])
+@pytest.mark.parametrize("place", ["cut_keys", "put_signs", "start_generation"])
 async def test_a_merge_that_dies_changes_nothing_and_leaves_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -115,5 +115,5 @@ def test_a_connection_that_may_be_cut_is_read_as_before(dsn: str) -> None:
 def test_shards_are_given_once(make_rig: Callable[..., Rig], dsn: str) -> None:
     make_rig(dsn, {"a": None, "b": None})
     make_rig(dsn)
-    with pytest.raises(Exception, match="texts lie in them by their hash"):
+    with pytest.raises(Exception, match="texts are placed by hash"):
         make_rig(dsn, {"a": None})

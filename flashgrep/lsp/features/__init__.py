@@ -1,4 +1,4 @@
-"""What the server answers: one module a family of the protocol's methods."""
+"""The features of the language server, one module per family of protocol methods."""
 
 from typing import Final
 

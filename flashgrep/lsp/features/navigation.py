@@ -1,4 +1,4 @@
-"""From a name to where it is defined, declared, implemented and used, who calls it, and what it says of itself."""
+"""Definitions, declarations, implementations, references, hover, and call and type hierarchies."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_REFERENCES: Final = 20_000
 FIRST_PAGE, PAGE = 200, 2_000
-"""Uses asked for at once; the first ones are soon there for an editor that takes them in parts."""
+"""References per request; the first page is small, so that partial results appear soon."""
 MOST_DOCUMENTATION: Final = 4_000
 """Characters of documentation that a hover shows."""
 SOURCE: Final = "*flashgrep*"
@@ -24,7 +24,7 @@ TYPES: Final = frozenset(
 
 
 def go_to(method: str, client_name: str) -> Answer:
-    """Return the answer that leads to the places which a method of the daemon finds."""
+    """Return the feature that goes to the locations found by a method of the daemon."""
 
     async def go(server: "Server", params: types.TextDocumentPositionParams) -> Any:
         folder, found = await ask_about(server, method, params.text_document.uri, params.position)
@@ -45,10 +45,10 @@ def go_to(method: str, client_name: str) -> Answer:
 
 
 async def references(server: "Server", params: types.ReferenceParams) -> Plain:
-    """Return the uses; in parts as they are found, where the editor asks for that."""
+    """Return the references; as partial results while they are found, if the editor asks for these."""
     found = Plain()
     asked = {"include_declaration": params.context.include_declaration}
-    async for folder, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
+    async for folder, uses, _ in page_references(server, params.text_document.uri, params.position, **asked):
         locations = [plain_location_of(folder.root or "", one) for one in uses]
         if params.partial_result_token is None:
             found += locations
@@ -57,10 +57,10 @@ async def references(server: "Server", params: types.ReferenceParams) -> Plain:
     return found
 
 
-async def page_uses(
+async def page_references(
     server: "Server", uri: str, position: types.Position, **more: Any
 ) -> AsyncIterator[tuple[Folder, list[dict[str, Any]], dict[str, Any]]]:
-    """Yield the uses of what is at a place, page by page, each with the whole answer."""
+    """Yield the references of the symbol at a position, page by page, each with the whole answer."""
     cursor, count, limit = None, 0, FIRST_PAGE
     while count < MOST_REFERENCES:
         going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
@@ -73,7 +73,7 @@ async def page_uses(
 
 
 async def hover(server: "Server", params: types.HoverParams) -> types.Hover | None:
-    """Return the signature and the documentation."""
+    """Return the signature and documentation of the symbol at a position."""
     _, found = await ask_about(server, "hover", params.text_document.uri, params.position)
     signature, documentation = found["signature"], found["documentation"][:MOST_DOCUMENTATION]
     if not signature and not documentation:
@@ -84,7 +84,7 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
     if types.MarkupKind.Markdown not in formats:
         text = "\n\n".join(filter(None, (signature, documentation)))
         return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text), where)
-    # A longer fence than any in the text ends it.
+    # The fence must be longer than any in the text.
     fence = "```"
     while fence in signature or fence in documentation:
         fence += "`"
@@ -95,16 +95,16 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
 
 
 async def highlight(server: "Server", params: types.DocumentHighlightParams) -> Plain:
-    """Return the uses in the file itself."""
+    """Return the references in the file itself."""
     found = Plain()
     asked = {"only_here": True}
-    async for _, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
+    async for _, uses, _ in page_references(server, params.text_document.uri, params.position, **asked):
         found += [{"range": plain_range_of(one["selection_range"])} for one in uses]
     return found
 
 
 async def prepare_calls(server: "Server", params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
-    """Return what is at a place, if it can be called."""
+    """Return the symbol at a position, if it can be called."""
     folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
     return [call_item(folder, one) for one in found["results"] if one.get("kind") in CALLABLE]
 
@@ -112,7 +112,7 @@ async def prepare_calls(server: "Server", params: types.CallHierarchyPreparePara
 async def incoming_calls(
     server: "Server", params: types.CallHierarchyIncomingCallsParams
 ) -> list[types.CallHierarchyIncomingCall]:
-    """Return who calls an item."""
+    """Return the callers of an item."""
     folder, steps = await _step(server, "callers", params.item)
     return [types.CallHierarchyIncomingCall(call_item(folder, one), _uses(one)) for one in steps]
 
@@ -120,36 +120,36 @@ async def incoming_calls(
 async def outgoing_calls(
     server: "Server", params: types.CallHierarchyOutgoingCallsParams
 ) -> list[types.CallHierarchyOutgoingCall]:
-    """Return whom an item calls."""
+    """Return the functions that an item calls."""
     folder, steps = await _step(server, "calls", params.item)
     return [types.CallHierarchyOutgoingCall(call_item(folder, one), _uses(one)) for one in steps]
 
 
 async def prepare_types(server: "Server", params: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
-    """Return what is at a place, if it is a type."""
+    """Return the symbol at a position, if it is a type."""
     folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
     return [type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES]
 
 
 async def supertypes(server: "Server", params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
-    """Return the types that an item builds upon."""
+    """Return the direct supertypes of an item."""
     folder, steps = await _step(server, "supertypes", params.item)
     return [type_item(folder, one) for one in steps]
 
 
 async def subtypes(server: "Server", params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
-    """Return the types that build upon an item."""
+    """Return the subtypes of an item."""
     folder, steps = await _step(server, "implementations", params.item)
     return [type_item(folder, one) for one in steps if one.get("kind") in TYPES]
 
 
 def call_item(folder: Folder, place: dict[str, Any]) -> types.CallHierarchyItem:
-    """Return a definition as an item."""
+    """Return a definition as a call hierarchy item."""
     return types.CallHierarchyItem(**_describe(folder, place))
 
 
 def type_item(folder: Folder, place: dict[str, Any]) -> types.TypeHierarchyItem:
-    """Return a type as an item."""
+    """Return a type as a type hierarchy item."""
     return types.TypeHierarchyItem(**_describe(folder, place))
 
 

@@ -1,4 +1,4 @@
-"""Symbols of a file as a tree, and of all folders by their names; what of a file can be folded and selected."""
+"""Document and workspace symbols, folding ranges and selection ranges."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +17,11 @@ FOLDS: Final = {
     "region": types.FoldingRangeKind.Region,
 }
 SHOWN: Final = 50
-"""Symbols of a folder for a name that is being typed; the next letter asks again."""
+"""Symbols of a folder shown for a query; each further letter asks again."""
 
 
 async def document_symbol(server: "Server", params: types.DocumentSymbolParams) -> Plain:
-    """Return what a file defines: as a tree, or for an editor that knows none as a list."""
+    """Return the definitions in a file: as a tree, or as a list if the editor supports no tree."""
     folder, path = find_file(server, params.text_document.uri)
     entries = await ask_outline(server, folder, path)
     client = server.client_capabilities.text_document
@@ -40,22 +40,22 @@ async def document_symbol(server: "Server", params: types.DocumentSymbolParams) 
 
 
 async def ask_outline(server: "Server", folder: Folder, path: str) -> list[dict[str, Any]]:
-    """Return all that a file defines, in order of place, each with its ``depth``."""
+    """Return all definitions in a file, in order of position, each with its ``depth``."""
     asked = {"structured": True, "everything": True, "position_encoding": server.encoding}
     files = (await folder.ask("outline", asked, path))["results"]
     return [entry for file in files for entry in file["entries"]]
 
 
 def make_tree(entries: list[dict[str, Any]]) -> Plain:
-    """Return entries, which come in order of place, nested."""
+    """Return outline entries, given in order of position, as a tree."""
     top = Plain()
     around: list[list[dict[str, Any]]] = [top]
     for one in entries:
-        # The innermost list that is left is that of the entry's parent.
+        # The last remaining list is that of the entry's parent.
         del around[one["depth"] + 1 :]
         children: list[dict[str, Any]] = []
         around[-1].append({
-            "name": one["name"] or "?",  # editors refuse a list that has an empty one
+            "name": one["name"] or "?",  # editors reject the whole list if a name is empty
             "kind": kind_of(one["kind"]),
             "range": plain_range_of(one["range"]),
             "selectionRange": plain_range_of(one["selection_range"]),
@@ -67,7 +67,10 @@ def make_tree(entries: list[dict[str, Any]]) -> Plain:
 
 
 async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams) -> Plain:
-    """Return the symbols of all folders whose names begin so or are like it; in parts if the editor asks for that."""
+    """Return the symbols of all folders with a name that starts with the query or resembles it.
+
+    If the editor asks for partial results, they are sent as they are found.
+    """
     found = Plain()
     seen: set[tuple[str, int, int]] = set()
 
@@ -91,7 +94,7 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
             server.report_part(params.partial_result_token, made)
 
     async def ask(folder: Folder, match: str) -> bool:
-        """Take a folder's answer, and return whether there may be more symbols to show."""
+        """Take a folder's answer, and return whether there is room for more symbols."""
         asked = {"symbol_name": params.query, "match": match, "case": "insensitive", "role": ["definition"]}
         try:
             answer = await folder.ask("get_symbol", {**asked, "limit": SHOWN, "position_encoding": server.encoding})
@@ -102,7 +105,7 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
 
     if not params.query.strip():
         return Plain()
-    # First what begins so: that is what is meant by most who type on. Names alike cost more, and the more the shorter.
+    # Prefixes first: most queries are the start of a name. Fuzzy matching costs more, especially for short queries.
     folders = list(server.folders)
     has_room = await asyncio.gather(*(ask(folder, "prefix") for folder in folders))
     await asyncio.gather(*(ask(folder, "fuzzy") for folder, room in zip(folders, has_room, strict=True) if room))
@@ -110,7 +113,7 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
 
 
 async def folding_range(server: "Server", params: types.FoldingRangeParams) -> Plain:
-    """Return the lines that can be folded, the longest ones where the editor takes no more."""
+    """Return the folding ranges; if the editor has a limit, the longest ones."""
     folder, path = find_file(server, params.text_document.uri)
     folds = (await folder.ask("folds", {}, path))["results"]
     client = server.client_capabilities.text_document
@@ -125,7 +128,7 @@ async def folding_range(server: "Server", params: types.FoldingRangeParams) -> P
 
 
 async def selection_range(server: "Server", params: types.SelectionRangeParams) -> list[types.SelectionRange]:
-    """Return, for each place, the ranges around it, each within its parent."""
+    """Return, for each position, the nested ranges around it."""
     folder, path = find_file(server, params.text_document.uri)
     places = [{"line": place.line + 1, "column": place.character + 1} for place in params.positions]
     asked = {"places": places, "position_encoding": server.encoding}

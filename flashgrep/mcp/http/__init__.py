@@ -1,1 +1,1 @@
-"""The HTTP wire: streamable MCP by the official SDK, JSON-RPC, and a route for each method. Imported when it is on."""
+"""The HTTP wire: streamable MCP by the official SDK, JSON-RPC, and a route for each method. Imported if enabled."""

@@ -1,7 +1,7 @@
-"""Admission of requests, before any of the body is parsed.
+"""Admission of requests, before the body is parsed.
 
-A page in a browser can send requests here and, by a name it controls, even read the answers. So the host must be one
-of ours with our port, an origin, where there is one, too, a body must be declared JSON, and a token must be shown.
+A page in a browser can send requests here and, by DNS rebinding, even read the answers. So Host, and Origin if present,
+must be ours with our port, the body must be declared as JSON, and a token is required.
 """
 
 import hmac
@@ -27,7 +27,7 @@ JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type",
 OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
 """Paths that reveal nothing about anybody's code."""
 VISITOR: Final = "flashgrep.visitor"
-"""Set in the scope of a request that a browser on our page has sent, by its cookie and key: it may only read."""
+"""Set in the scope of requests from a browser on our page, known by its cookie and key: they may only read."""
 MOST_DRAINED: Final = 64 * 1024
 DRAIN_SECONDS: Final = 1.0
 
@@ -44,14 +44,14 @@ class Refusal:
 
 @dataclass(slots=True)
 class Guard:
-    """Admits requests; ``token`` is called for each, None: no token is required."""
+    """Admits requests; ``token`` returns the current token; None: none is required."""
 
     app: App
     port: int
     token: Callable[[], str] | None
     max_body: int
     seen: Callable[[], None]
-    """Called for every admitted request, so that the daemon does not consider itself idle."""
+    """Called for every admitted request, so that the daemon does not count as idle."""
     visitors: Visitors = field(default_factory=Visitors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +63,7 @@ class Guard:
         is_ambiguous = False
         for raw_name, value in scope["headers"]:
             name = raw_name.decode("latin-1").lower()
-            # Two Host or Origin headers: servers and proxies disagree which one counts.
+            # Two Host or Origin headers: servers and proxies disagree on which one counts.
             is_ambiguous |= name in headers and name in JUDGED_BY
             headers[name] = value.decode("latin-1")
         cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
@@ -77,7 +77,7 @@ class Guard:
         self.seen()
         FLOW.set(("http", *scope["client"]))
         added = [date_header()]
-        if not (scope[VISITOR] or self._has_token(headers)):  # open to everybody: nobody keeps a connection by it
+        if not (scope[VISITOR] or self._has_token(headers)):  # anonymous requests do not keep connections open
             added.append((b"connection", b"close"))
         await self.app(scope, receive_at_most(receive, self.max_body), send_with(send, added))
 
@@ -116,25 +116,25 @@ def judge_size(headers: Mapping[str, str], max_body: int) -> Refusal | None:
     """Return why a body of the declared length is refused; None: it is not."""
     declared = headers.get("content-length", "0")
     if not declared.isdigit() or int(declared) > max_body:
-        return Refusal(413, "payload_too_large", f"at most {max_body} bytes are taken")
+        return Refusal(413, "payload_too_large", f"at most {max_body} bytes are accepted")
     return None
 
 
 def read_bearer(headers: Mapping[str, str]) -> str:
-    """Return the bearer token that is shown, or ""."""
+    """Return the request's bearer token, or ""."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def receive_at_most(receive: Receive, max_body: int) -> Receive:
-    """Return a ``receive`` that reports a disconnect if the client sends more than it may."""
+    """Return a ``receive`` that reports a disconnect if the body exceeds ``max_body``."""
     left = max_body
 
     async def receive_rest() -> Message:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
-        # A declared length was already checked; this is for chunked bodies, which declare none.
+        # Declared lengths have been checked; this is for chunked bodies, which declare none.
         return message if left >= 0 else {"type": "http.disconnect"}
 
     return receive_rest

@@ -1,4 +1,4 @@
-"""``/mcp``: the official SDK's streamable HTTP, answering by our service."""
+"""``/mcp``: the official SDK's streamable HTTP, answered by our service."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
 
 Context = ServerRequestContext[Any, Request]
 QUEUED: Final = 64
-"""Progress reports waiting for the network; more are dropped, since the next one supersedes them."""
+"""Most progress reports waiting for the network; further ones are dropped, since later ones replace them."""
 
 
 def make_server(service: Service, sessions: Sessions) -> Server[Any]:
@@ -74,14 +74,14 @@ async def _ask(
             outcome = error
     if isinstance(outcome, FlashgrepError):
         raise outcome
-    # The SDK validates the value and encodes it itself.
+    # Decoded: the SDK validates and encodes the value itself.
     structured = outcome.get("structuredContent")
     return outcome if structured is None else {**outcome, "structuredContent": structured.decode()}
 
 
 @asynccontextmanager
 async def _carry_progress(context: Context) -> AsyncIterator[Progress]:
-    """Carry progress, reported from wherever the work is done, to the client's stream."""
+    """Forward progress reports from any thread to the client's stream."""
     sender, receiver = anyio.create_memory_object_stream[dict[str, Any]](QUEUED)
 
     def notify(_method: str, params: Any) -> bool:
@@ -107,9 +107,9 @@ async def _carry_progress(context: Context) -> AsyncIterator[Progress]:
 
 
 class Endpoint:
-    """The SDK's manager as an application of its own, which a route then leaves alone.
+    """The SDK's manager as an ASGI application.
 
-    The SDK parses a body on the event loop, whatever is in it; so a long one is looked at here first.
+    The SDK parses every body on the event loop, whatever its size, so long ones are checked here first.
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, reader: MessageReader) -> None:
@@ -118,7 +118,7 @@ class Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
-        if scope["method"] != "POST":  # no stream to listen on and no session to end: there is no state
+        if scope["method"] != "POST":  # stateless: there is no stream to listen to and no session to end
             await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
             await send({"type": "http.response.body", "body": b""})
             return
@@ -128,7 +128,7 @@ class Endpoint:
             status = 413 if isinstance(error, TooLarge) else 400
             await Response(error_line(None, error), status, media_type="application/json")(scope, receive, send)
             return
-        # The SDK receives the body as if it had just come; after it, what the client really sends.
+        # The SDK receives the body as if it had just arrived, then the client's further events.
         events = [event]
 
         async def receive_again() -> Any:
@@ -137,16 +137,16 @@ class Endpoint:
         await self._manager.handle_request(scope, receive_again, send)
 
     async def _take_body(self, receive: Any) -> Any:
-        """Return the body as one event, checked.
+        """Return the checked body as one event.
 
         Raises:
-            FlashgrepError: it is too long for what it calls, or no message.
+            FlashgrepError: it is too long for its method, or not a message.
 
         """
         parts, more = [], True
         while more:
             message = await receive()
-            if message["type"] != "http.request":  # gone, or longer than is taken: the SDK is told
+            if message["type"] != "http.request":  # the client is gone, or the body too long: left to the SDK
                 return message
             parts.append(message.get("body", b""))
             more = message.get("more_body", False)

@@ -1,6 +1,6 @@
-"""Plain HTTP: a route for each method, JSON-RPC in a body, health, and what describes them.
+"""Plain HTTP: a route for each method, JSON-RPC, health, and their documentation.
 
-Each request has a session of its own: what it is bound to is in its URL, nothing is kept between requests.
+Each request has its own session, bound by its URL; no state is kept between requests.
 """
 
 import html
@@ -60,22 +60,22 @@ NOT_IMPLEMENTED: Final = 501
 
 PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured", "path_map")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
-"""What a switch may say to mean that it is off; said several times, one that means on decides."""
+"""Values of a switch that mean off; if it is repeated, it is on if any value means on."""
 MOST_RAW: Final = 64 << 20
-"""Bytes; all are held in memory while they are sent."""
+"""Bytes of a raw file; all are held in memory while they are sent."""
 RAW_PARAMETERS: Final = frozenset({"project", "path", "path_bytes", "rev"})
 RAW_HEADERS: Final = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox", "cache-control": "no-store"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Makes sessions by the query of an address, as ``?project=P&toolsets=A,B&read_only=1``; see PARAMETERS."""
+    """Makes sessions from a URL's query, like ``?project=P&toolsets=A,B&read_only=1``; see PARAMETERS."""
 
     catalogue: Catalogue
     may_write: bool
 
     async def make(self, query: QueryParams) -> Session:
-        """Return the session that the query string of a request with the token asks for.
+        """Return the session that the URL of a request with a token asks for.
 
         Raises:
             InvalidParams: no such parameter or toolset, or several projects.
@@ -111,7 +111,7 @@ class Sessions:
 
 
 def is_on(query: QueryParams, switch: str) -> bool:
-    """Return whether a switch of an address is on."""
+    """Return whether a switch in a URL's query is on."""
     return any(value.lower() not in NO for value in query.getlist(switch))
 
 
@@ -126,15 +126,15 @@ class Caller:
         return False
 
     async def request(self, method: str, _params: Any) -> Any:
-        """Refuse to ask."""
-        raise Unavailable(f"over HTTP nothing can be asked of a client: {method}", reason="client_refused")
+        """Refuse: a client over HTTP cannot be sent requests."""
+        raise Unavailable(f"over HTTP a client cannot be sent requests: {method}", reason="client_refused")
 
     def follow(self, _key: str, _work: Callable[[], Awaitable[None]]) -> bool:
-        """Begin nothing: there is no connection."""
+        """Refuse: there is no connection to send notifications on."""
         return False
 
     def unfollow(self, _key: str) -> bool:
-        """End nothing."""
+        """Return False: nothing can be followed."""
         return False
 
 
@@ -168,14 +168,14 @@ class Routes:
         answers: list[bytes] = []
 
         async def cancel_when_gone() -> None:
-            """End the calls of a client that hangs up, as a page does at the next key."""
+            """Cancel the calls of a client that disconnects, as a page does at the next keystroke."""
             while (await request.receive())["type"] != "http.disconnect":
                 pass
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_gone)
-            # One after the other, as a batch's answers have their order; other requests run alongside this one.
+            # One after the other, since a batch's answers have an order; other requests run concurrently.
             for item in message.items:
                 if isinstance(item, Faulty):
                     answers.append(error_line(item.id, item.error))
@@ -188,7 +188,7 @@ class Routes:
         return _json(b"[" + b",".join(answers) + b"]" if message.is_batch else answers[0])
 
     async def _make_session(self, request: Request, query: QueryParams) -> Session:
-        """Return the session of a request; of a browser on our page one that only reads, whatever its address says."""
+        """Return the session of a request; read-only for a browser on our page, whatever the URL says."""
         if request.scope[VISITOR]:
             return Session(capabilities=Capabilities(writes="never", only_reads=True), read_only=True, wire="http")
         return await self._sessions.make(query)
@@ -210,7 +210,7 @@ class Routes:
             return answer_error(error)
 
     async def _send_raw(self, request: Request) -> Response:
-        # Its session is bound to no project: the address names one, as a parameter of its own.
+        # The session is not bound: here ``project`` is a parameter of the file.
         session = await self._make_session(request, QueryParams())
         try:
             return await send_raw(self._sessions.catalogue, session, request.query_params)
@@ -218,7 +218,7 @@ class Routes:
             return answer_error(error)
 
     async def answer_fault(self, request: Request, _error: Exception) -> Response:
-        """Answer an internal error: its text stays in the log, under the id."""
+        """Answer an internal error with an id; the error itself is logged under it."""
         internal = FlashgrepError("internal error", id=secrets.token_hex(4))
         noted = {"path": request.url.path, "id": internal.data["id"]}
         self._dispatcher.log.exception("request failed", **noted)  # noqa: LOG004 - Starlette calls us in its handler
@@ -249,7 +249,7 @@ def openapi(handlers: list[Handler]) -> dict[str, Any]:
     failures = {str(status): {"description": "the error object"} for status in statuses}
 
     def body(schema: dict[str, Any], name: str) -> dict[str, Any]:
-        # A schema with definitions gets an address of its own, so that its references are found inside it.
+        # A schema with definitions gets its own URI, so that its references resolve inside it.
         alone = {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
         return {"content": {"application/json": {"schema": alone}}}
 
@@ -281,7 +281,7 @@ def openapi(handlers: list[Handler]) -> dict[str, Any]:
 
 
 def _body_too_long() -> TooLarge:
-    """Return the error for a body that the guard gave up; a client that hung up will not read it."""
+    """Return the error for a body that the guard cut off; a client that has disconnected will not read it."""
     return TooLarge("the body is too long", guidance="send the request in parts")
 
 
@@ -290,12 +290,12 @@ def _json(body: bytes, status: int = 200) -> Response:
 
 
 def answer_error(error: FlashgrepError, status: int = 0) -> Response:
-    """Return an error as an answer, with the status of its code unless another is given."""
+    """Return the response for an error, with the status of its code unless another is given."""
     return _json(encode({"error": error.to_object()}), status or STATUS.get(error.code, 500))
 
 
 async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -> Response:
-    """Return a file of a project, at a revision where one is named, as its address says.
+    """Return a file of a project, at a revision if one is given, as the URL's query says.
 
     Raises:
         FlashgrepError: as ``read_code``; TooLarge.
@@ -322,6 +322,6 @@ def read_file(editor: Editor, path: bytes) -> bytes:
     descriptor, status, _ = editor.root.open_file(path)
     with Descriptor(descriptor):
         if status.st_size > MOST_RAW:
-            message = f"too large to be sent: {path_to_text(path)}"
+            message = f"too large to send: {path_to_text(path)}"
             raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=MOST_RAW)
         return read_all(descriptor, status.st_size)

@@ -1,4 +1,4 @@
-"""The application and the server that runs it inside the daemon's own event loop."""
+"""The application, and the server that runs it in the daemon's event loop."""
 
 import select
 import socket
@@ -22,15 +22,15 @@ from flashgrep.web.site import LinkSignIn, Site, Visitors
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
-"""A connection that has not sent a whole head by then is closed; a browser or an agent needs milliseconds."""
+"""Time for a connection to send a request's head before it is closed; browsers and agents need milliseconds."""
 MOST_SILENT: Final = 32
-"""Connections that have not sent a whole head; past it the oldest is closed."""
+"""Most connections without a complete head; above it the oldest is closed."""
 GRACE_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the daemon decides about its HTTP wire."""
+    """The daemon's options for its HTTP wire."""
 
     port: int
     token: Callable[[], str] | None
@@ -52,7 +52,7 @@ def application(service: Service, options: Options) -> Guard:
     routes: list[Any] = [*plain.all(), *site.routes(), *LinkSignIn(visitors, options.port).routes()]
     manager = None
     if options.speaks_mcp:
-        # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
+        # Stateless for every revision: a restart of the daemon loses no session, and none can leak.
         manager = StreamableHTTPSessionManager(
             make_server(service, sessions), stateless=True, max_request_body_size=options.max_body
         )
@@ -71,7 +71,7 @@ def application(service: Service, options: Options) -> Guard:
 
 
 class Server(uvicorn.Server):
-    """uvicorn as a guest: signals stay the daemon's, and ``stop`` finishes what is in flight."""
+    """uvicorn inside the daemon: it leaves signals alone, and ``stop`` finishes requests in flight."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -80,11 +80,11 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do not touch signals."""
+        """Install no signal handlers."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
+        """Listen, and set ``ready``."""
         await super().startup(sockets)
         self.ready.set()
 
@@ -93,13 +93,13 @@ class Server(uvicorn.Server):
         await self._stopping.wait()
 
     def stop(self) -> None:
-        """Take no further request; ``serve`` returns when those in flight are answered, or after the grace."""
+        """Accept no further requests; ``serve`` returns when those in flight are answered, or after the grace."""
         self.should_exit = True
         self._stopping.set()
 
 
 class Config(uvicorn.Config):
-    """What the connections of one server share: those that have not sent a head, the oldest first."""
+    """State shared by a server's connections: those without a complete head, the oldest first."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -107,36 +107,36 @@ class Config(uvicorn.Config):
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait for a head for ever, nor for many at once: any user of the machine can connect."""
+    """HTTP/1.1 with bounds on the time and number of incomplete heads: any user of the machine can connect."""
 
     config: Config
 
     def connection_made(self, transport: Any) -> None:
-        """Give the client its time; where too many say nothing, the oldest of them gives way."""
+        """Start the client's timeout; if too many connections are silent, close the oldest."""
         super().connection_made(transport)
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._close_if_silent)
         silent = self.config.silent
         if len(silent) >= MOST_SILENT:
-            # What it sent may be here and unread: who connects and asks must not lose to a crowd that came after.
+            # Not one with unread input: a client that sent a request must not lose to a later flood.
             oldest = next((other for other in silent if not other.has_input()), next(iter(silent)))
             del silent[oldest]
             oldest.transport.close()
         silent[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client."""
+        """Drop the connection's state."""
         self._head_timer.cancel()
         self.config.silent.pop(self, None)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Answer what came, and note that the client has said what it wants."""
+        """Handle input, and note when the head is complete."""
         super().handle_events()
         if self.cycle is not None:
             self.config.silent.pop(self, None)
 
     def has_input(self) -> bool:
-        """Return whether something has come that was not received yet."""
+        """Return whether there is unread input."""
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
@@ -155,7 +155,7 @@ def server(app: App) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        date_header=False,  # the guard's is of the moment, without a loop that keeps it so
+        date_header=False,  # the guard adds it; uvicorn's needs a timer that keeps it current
         lifespan="on",
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
@@ -173,7 +173,7 @@ def listen(port: int) -> socket.socket:
     """
     listener = socket.socket()
     try:
-        # Connections of an earlier daemon that linger in TIME_WAIT do not keep the port.
+        # So that connections of an earlier daemon in TIME_WAIT do not block the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
     except OSError:

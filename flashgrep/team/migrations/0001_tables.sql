@@ -1,4 +1,4 @@
--- What is in one place: repositories, their branches, the files of each tree, jobs, and which segments count.
+-- Unsharded tables: repositories, their branches, the files of each tree, jobs and segments.
 
 CREATE TABLE flashgrep.shard (
     number smallint PRIMARY KEY,
@@ -47,7 +47,7 @@ CREATE TABLE flashgrep.content (
     skip text NOT NULL,
     PRIMARY KEY (repository, blob, name_class)
 );
-COMMENT ON TABLE flashgrep.content IS 'what git calls a content, and the text it has; 0: none, and why';
+COMMENT ON TABLE flashgrep.content IS 'a git blob and its text; 0: it has none, and skip says why';
 
 CREATE TABLE flashgrep.segment (
     repository integer NOT NULL REFERENCES flashgrep.repository ON DELETE CASCADE,
@@ -59,12 +59,12 @@ CREATE TABLE flashgrep.segment (
     keys bytea NOT NULL,
     PRIMARY KEY (repository, id)
 );
-COMMENT ON TABLE flashgrep.segment IS 'blocks of postings count once their segment is here; keys: the first of each block';
+COMMENT ON TABLE flashgrep.segment IS 'blocks of postings are valid once their segment is here; keys: the first of each block';
 
 CREATE TABLE flashgrep.turn (
     repository integer PRIMARY KEY REFERENCES flashgrep.repository ON DELETE CASCADE
 );
-COMMENT ON TABLE flashgrep.turn IS 'whoever has a row locked works on that repository; a dead worker has none';
+COMMENT ON TABLE flashgrep.turn IS 'a worker locks a repository''s row while it works on it';
 CREATE TABLE flashgrep.job (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     repository integer NOT NULL REFERENCES flashgrep.repository ON DELETE CASCADE,
@@ -74,7 +74,7 @@ CREATE TABLE flashgrep.job (
 
 CREATE INDEX ON flashgrep.job (repository);
 
--- What lies in shards, by hash of the text: git's own name of it.
+-- Sharded tables; a text's shard follows from its git blob hash.
 
 CREATE TABLE flashgrep.text (
     repository integer NOT NULL,

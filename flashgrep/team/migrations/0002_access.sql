@@ -1,4 +1,4 @@
--- Who may see what. Whoever shows a token is one subject; a subject is in groups; both may be given repositories.
+-- Access control: a token belongs to a subject, a subject to groups; both may be given repositories.
 
 CREATE TABLE flashgrep.token (
     hash bytea PRIMARY KEY,
@@ -6,7 +6,7 @@ CREATE TABLE flashgrep.token (
     created timestamptz NOT NULL DEFAULT now(),
     expires timestamptz
 );
-COMMENT ON COLUMN flashgrep.token.hash IS 'SHA-256 of the token, which has 256 random bits and is kept nowhere';
+COMMENT ON COLUMN flashgrep.token.hash IS 'SHA-256 of the token, which has 256 random bits and is not stored';
 CREATE TABLE flashgrep.member (
     subject text NOT NULL,
     team text NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE flashgrep.permission (
     repository integer REFERENCES flashgrep.repository ON DELETE CASCADE,
     UNIQUE NULLS NOT DISTINCT (subject, repository)
 );
-COMMENT ON TABLE flashgrep.permission IS 'subject: of tokens, or a group''s name; no repository: all of them';
+COMMENT ON TABLE flashgrep.permission IS 'subject: a token''s subject or a group''s name; repository NULL: all';
 CREATE TABLE flashgrep.audit (
     at timestamptz NOT NULL DEFAULT now(),
     subject text NOT NULL,
@@ -28,8 +28,8 @@ CREATE TABLE flashgrep.audit (
 );
 CREATE INDEX ON flashgrep.audit (at);
 
--- The repositories that the token of this session shows. The token's hash is a secret of whoever has the token, so
--- saying another one than one's own takes as much as knowing that token.
+-- The subject of this session's token. The setting can be changed by the client, but a token's hash is as hard to
+-- guess as the token.
 CREATE FUNCTION flashgrep.subject() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = '' AS $$
     SELECT subject FROM flashgrep.token
     WHERE hash = decode(current_setting('flashgrep.token', true), 'hex') AND (expires IS NULL OR expires > now())

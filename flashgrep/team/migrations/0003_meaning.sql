@@ -1,4 +1,4 @@
--- Segments say which texts they are of, so they can be merged and left without texts that are gone; chunks and vectors.
+-- Segments list their texts, so that they can be merged and deleted texts dropped; tables of chunks and vectors.
 
 ALTER TABLE flashgrep.segment
     ADD kind smallint NOT NULL DEFAULT 0,
@@ -10,12 +10,12 @@ UPDATE flashgrep.segment SET texts = (
 );
 ALTER TABLE flashgrep.segment DROP first, DROP last;
 COMMENT ON COLUMN flashgrep.segment.kind IS '0: grams by text; 1: words by chunk';
-COMMENT ON COLUMN flashgrep.segment.texts IS 'numbers of its texts (int8), in the order in which its postings count them';
-COMMENT ON COLUMN flashgrep.segment.counts IS 'of words: how many chunks each text has (int4)';
+COMMENT ON COLUMN flashgrep.segment.texts IS 'numbers of its texts (int8), in the order of their postings';
+COMMENT ON COLUMN flashgrep.segment.counts IS 'in segments of words: the number of chunks of each text (int4)';
 
 ALTER TABLE flashgrep.repository ADD cut_by text NOT NULL DEFAULT '', ADD embedder text NOT NULL DEFAULT '';
 COMMENT ON COLUMN flashgrep.repository.cut_by IS 'the version of the code that made the chunks';
-COMMENT ON COLUMN flashgrep.repository.embedder IS 'what made their vectors';
+COMMENT ON COLUMN flashgrep.repository.embedder IS 'name of the embedder that made their vectors';
 
 CREATE TABLE flashgrep.leftover (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -26,7 +26,7 @@ CREATE TABLE flashgrep.leftover (
     segments bigint[] NOT NULL
 );
 CREATE INDEX ON flashgrep.leftover (repository);
-COMMENT ON TABLE flashgrep.leftover IS 'rows in shards that are nobody''s: being written just now, left by the dead, or replaced';
+COMMENT ON TABLE flashgrep.leftover IS 'unreferenced rows in shards: being written, left by dead workers, or replaced';
 
 CREATE TABLE flashgrep.chunk (
     repository integer NOT NULL,
@@ -42,14 +42,14 @@ CREATE TABLE flashgrep.vector (
     chunk bigint NOT NULL,
     components bytea NOT NULL
 ) PARTITION BY LIST (shard);
-COMMENT ON COLUMN flashgrep.vector.chunk IS 'the text''s number times 4096, and the place in the text';
+COMMENT ON COLUMN flashgrep.vector.chunk IS 'the text''s number times 4096, plus the place in the text';
 CREATE TABLE flashgrep.signs (
     repository integer NOT NULL,
     shard smallint NOT NULL,
     segment bigint NOT NULL,
     data bytea NOT NULL
 ) PARTITION BY LIST (shard);
-COMMENT ON TABLE flashgrep.signs IS 'of the vectors of a segment of words, 64 in a word: what is compared first';
+COMMENT ON TABLE flashgrep.signs IS 'signs of the vectors of a segment of words, 64 per word; compared before the vectors';
 
 DO $$
 DECLARE

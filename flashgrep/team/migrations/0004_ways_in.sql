@@ -1,10 +1,10 @@
--- Other ways in than a person's own token: a browser's sign-in, and a proxy that says whom it has signed in.
+-- Further ways to authenticate: a browser's sign-in, and a proxy that names the person it has signed in.
 
 ALTER TABLE flashgrep.token ADD COLUMN kind text NOT NULL DEFAULT 'own' CHECK (kind IN ('own', 'browser', 'proxy'));
-COMMENT ON COLUMN flashgrep.token.kind IS 'browser: of a sign-in, which ends; proxy: it speaks for others, by name';
+COMMENT ON COLUMN flashgrep.token.kind IS 'browser: made by a sign-in, expires; proxy: acts for the person it names';
 
--- Whom a proxy names, is a setting of the session; it counts for nothing without a proxy's token. A person that is
--- called like a group, or as the groups of proxies are, would have that group's repositories: nobody is.
+-- The person named by a proxy is a setting of the session, ignored without a proxy's token. A person with the name of
+-- a group, or with the prefix of proxies' groups, would get that group's repositories, so such names are no subjects.
 CREATE OR REPLACE FUNCTION flashgrep.subject() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = '' AS $$
     SELECT CASE WHEN kind <> 'proxy' THEN subject ELSE (
@@ -32,7 +32,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = '' AS $$
     )
 $$;
 
--- A browser's token ends with the token that was shown for it at the latest, and makes no other.
+-- A browser's token expires no later than the token it was made from, and cannot be used to make another.
 CREATE FUNCTION flashgrep.sign_in(browser bytea, seconds integer, most integer) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = '' AS $$
 DECLARE

@@ -1,4 +1,4 @@
-"""Chunks, their words and vectors: made of stored texts by the code that the local indexer has, and stored."""
+"""Chunks stored texts, with their words and vectors, using the local indexer's code."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,14 +24,14 @@ from flashgrep.team.stored_segments import (
     OF_SEGMENTS,
     PLACES,
     Segment,
-    advance,
-    clean,
-    leave,
+    delete_leftovers,
     put_blocks,
     put_segment,
     put_signs,
     read_segments,
-    take_segments,
+    record_leftovers,
+    reserve_segments,
+    start_generation,
     write_rows,
 )
 
@@ -42,18 +42,18 @@ Source = tuple[int, bytes, bytes, bytes]
 """A text's number, path, content and packed symbols."""
 
 
-class CutTexts(NamedTuple):
-    """What one batch of texts gave."""
+class ChunkedBatch(NamedTuple):
+    """Chunks, vectors and sums of one batch of texts."""
 
     packed: PackedChunks
     rows: npt.NDArray[np.void]
-    """Vectors, one a chunk."""
+    """One vector per chunk."""
     wholes: list[bytes]
-    """The sum of each text's vectors."""
+    """Per text, the sum of its vectors, as float16."""
 
 
-def cut_texts(texts: Sequence[Source], settings: str) -> CutTexts:
-    """Return the chunks of texts with their words and vectors; ``settings``: the embedder's, as JSON."""
+def chunk_batch(texts: Sequence[Source], settings: str) -> ChunkedBatch:
+    """Return the chunks of texts with their words and vectors; ``settings``: the embedder's settings as JSON."""
     release_memory()
     done: list[ChunkedText] = []
     inputs: list[str] = []
@@ -68,35 +68,35 @@ def cut_texts(texts: Sequence[Source], settings: str) -> CutTexts:
     for text in done:
         of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
         whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(np.float32)
-        # Half precision is enough to order files, and takes half the room.
+        # Half precision is enough to rank files and takes half the space.
         wholes.append(whole.astype("<f2").tobytes())
-    return CutTexts(table.pack(done), rows, wholes)
+    return ChunkedBatch(table.pack(done), rows, wholes)
 
 
-class Cutter:
+class Chunker:
     """Stores the chunks of one repository over one connection."""
 
     def __init__(self, connection: "Connection[Any]", repository: int, settings: str) -> None:
-        """Store for a repository by number; ``settings``: the embedder's, as JSON."""
+        """Take a repository's number and the embedder's settings as JSON."""
         self._connection = connection
         self._repository = repository
         self._settings = settings
 
     def run(self, workers: int) -> Iterator[int]:
-        """Store the chunks of parsed texts that have none, yielding now and then how many texts have some since.
+        """Store chunks of parsed texts that have none; yield the number of texts done so far after each write.
 
         Raises:
-            ProviderUnavailable: the embedder does not answer; what was stored before stays.
+            ProviderUnavailable: the embedder does not answer; earlier batches stay stored.
 
         """
-        self.renew()
+        self.drop_old_chunks()
         done, pool = 0, WorkerPool(workers)
         try:
-            # Shard by shard, since a segment lies in one.
+            # Shard by shard, since a segment belongs to one shard.
             for shard, texts in sorted(self.find_texts().items()):
-                waiting: list[CutTexts] = []
+                waiting: list[ChunkedBatch] = []
                 calls = ((batch, self._settings) for batch in self.read_batches(shard, texts))
-                for cut in pool.map(cut_texts, calls, spread=len(texts) > BATCH):
+                for cut in pool.map(chunk_batch, calls, spread=len(texts) > BATCH):
                     waiting.append(cut)
                     done += len(cut.wholes)
                     if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
@@ -109,8 +109,8 @@ class Cutter:
         finally:
             pool.stop()
 
-    def renew(self) -> None:
-        """Drop the chunks if other code made them, or another embedder their vectors, and note what makes the next."""
+    def drop_old_chunks(self) -> None:
+        """Drop all chunks if another version or embedder made them, and record the current ones."""
         versions, embedder = stage_versions(), open_embedder(self._settings)
         made = versions["chunks"], embedder.name
         query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
@@ -120,24 +120,26 @@ class Cutter:
             return
         texts = [text for one in old for text in one.texts.tolist() if text]
         with write_rows(self._connection, self._repository, (), (), ()) as cursor:
-            # At once: a text has one row of chunks, and the next ones are made now.
-            leave(cursor, self._repository, ("chunk", "vector", *OF_SEGMENTS), texts, [one.id for one in old], 0)
+            # No grace period: a text has one row of chunks, and it is about to be written again.
+            record_leftovers(
+                cursor, self._repository, ("chunk", "vector", *OF_SEGMENTS), texts, [one.id for one in old], 0
+            )
             cursor.execute("DELETE FROM flashgrep.segment WHERE id = ANY(%s) AND repository = %s",
                            [[one.id for one in old], self._repository])  # fmt: skip
             cursor.execute(
                 "UPDATE flashgrep.repository SET cut_by = %s, embedder = %s, generation = generation + 1 WHERE id = %s",
                 [*made, self._repository],
             )
-        clean(self._connection, self._repository)
+        delete_leftovers(self._connection, self._repository)
 
     def find_texts(self) -> dict[int, list[int]]:
-        """Return the parsed texts without chunks, by shard, ascending."""
+        """Return the parsed texts without chunks, by shard, in ascending order."""
         row = self._connection.execute(
             "SELECT parsed_to FROM flashgrep.repository WHERE id = %s", [self._repository]
         ).fetchone()
         parsed_to = row[0] if row else 0
         texts: dict[int, set[int]] = {}
-        # 0 stands for a text that is gone.
+        # 0 marks a deleted text.
         cut: set[int] = {0}
         for one in read_segments(self._connection, self._repository):
             if one.kind == Kind.WORDS:
@@ -147,7 +149,7 @@ class Cutter:
         return {shard: sorted(numbers - cut) for shard, numbers in texts.items() if numbers - cut}
 
     def read_batches(self, shard: int, texts: Sequence[int]) -> Iterator[list[Source]]:
-        """Yield texts with their symbols, a bounded number of bytes at a time."""
+        """Yield batches of texts with their symbols, of bounded size."""
         where = f"repository = %s AND shard = {int(shard)} AND text = ANY(%s)"
         query = f"SELECT text, packed FROM flashgrep.symbol WHERE {where}"
         for rows in read_texts(self._connection, self._repository, shard, texts, BATCH, BATCH_BYTES):
@@ -156,23 +158,23 @@ class Cutter:
             packed = dict(symbols)
             yield [(number, path, data, packed.get(number, b"")) for number, path, data in rows]
 
-    def put(self, shard: int, batches: Sequence[CutTexts]) -> None:
-        """Store chunks of texts in a shard, their words as one segment."""
+    def put(self, shard: int, batches: Sequence[ChunkedBatch]) -> None:
+        """Store chunks in a shard, and their words as one segment."""
         connection, repository = self._connection, self._repository
         texts = [text for batch in batches for text in batch.packed.texts]
         wholes = [whole for batch in batches for whole in batch.wholes]
         rows = np.concatenate([batch.rows for batch in batches])
         numbers = np.array([text.text_id for text in texts], np.int64)
         counts = np.array([text.chunks for text in texts], np.int64)
-        # A chunk's number is its text's times PLACES and its place in the text: no table is needed to find the one by
-        # the other.
+        # A chunk's number is its text's number times PLACES, plus its place in the text: one gives the other without a
+        # table.
         chunks = np.repeat(numbers * PLACES - (np.cumsum(counts) - counts), counts) + np.arange(len(rows))
         firsts = np.cumsum([0, *(len(batch.rows) for batch in batches)])
         pairs = np.concatenate(
             [batch.packed.pairs + np.uint64(first) for batch, first in zip(batches, firsts.tolist(), strict=False)]
         )
         pairs.sort()
-        segment = take_segments(connection, repository, 1)
+        segment = reserve_segments(connection, repository, 1)
         blocks = list(encode(pairs, segment))
         tables = ("chunk", "vector", *OF_SEGMENTS)
         with write_rows(connection, repository, tables, numbers.tolist(), [segment]) as cursor:
@@ -191,4 +193,4 @@ class Cutter:
             put_signs(cursor, repository, shard, segment, signs_of(rows["direction"]).astype("<u8").tobytes())
             put_blocks(cursor, repository, shard, segment, blocks)
             put_segment(cursor, repository, Segment.of_blocks(segment, Kind.WORDS, shard, blocks, numbers, counts))
-            advance(cursor, repository)
+            start_generation(cursor, repository)
