@@ -1,6 +1,6 @@
-"""Real clients of the Model Context Protocol against flashgrep; run by ``scripts/conformance``.
+"""Runs real clients of the Model Context Protocol against flashgrep; run by ``scripts/conformance``.
 
-Prints a line for each scenario; exit status 1 when one fails that is not excepted below, or passes though it is.
+Prints a line for each scenario; the exit status is 1 if one fails without an exception below, or passes despite one.
 """
 
 import argparse
@@ -38,9 +38,9 @@ HOST_PACKAGES = (
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
 MEDIA = "results are JSON objects; no tool returns media"
-ASKS = "no tool asks the client's user or its model"
-OWN = "reads what only the suite's own server has; tests/mcp/test_protocol.py reads ours"
-STATELESS = "HTTP keeps no session that a level could be set for; tests/mcp/test_notices.py tries the other wires"
+ASKS = "no tool sends requests to the client's user or model"
+OWN = "reads data of the suite's own server; tests/mcp/test_protocol.py reads ours"
+STATELESS = "over HTTP there is no session to set a level for; tests/mcp/test_notices.py tests the other wires"
 EXCEPTIONS = {
     "tools-call-image": MEDIA,
     "tools-call-audio": MEDIA,
@@ -63,7 +63,7 @@ EXCEPTIONS = {
     "logging-set-level": STATELESS,
     "tools-call-with-logging": STATELESS,
     "completion-complete": "completions are not offered",
-    "json-schema-2020-12": "wants a schema of the suite's own; ours are made from the methods' models",
+    "json-schema-2020-12": "needs a schema of the suite's own; ours are made from the methods' models",
     "resources-read-text": OWN,
     "resources-read-binary": OWN,
     "resources-templates-read": OWN,
@@ -73,29 +73,29 @@ EXCEPTIONS = {
     "prompts-get-with-args": OWN,
     "prompts-get-embedded-resource": OWN,
     "prompts-get-with-image": OWN,
-    "http-custom-header-server-validation": "no tool wants an argument in a header",
+    "http-custom-header-server-validation": "no tool takes an argument from a header",
 }
-FIXTURE = "calls what the suite wants of a server and ours has no use for; the fixture server has it, and passes"
+FIXTURE = "calls tools that ours does not need; the fixture server has them, and passes"
 SHIPPED = EXCEPTIONS | dict.fromkeys(
     ("tools-call-simple-text", "tools-call-error", "tools-call-with-progress", "server-stateless"), FIXTURE
 )
-"""Exceptions where what ships is asked: ``fgrep serve``."""
-PROXY = "asks for the ways of HTTP, which are the proxy's here"
+"""Exceptions for ``fgrep serve`` as shipped."""
+PROXY = "tests HTTP, which is the proxy's here"
 SHIPPED_LINES = {
     name: why for name, why in SHIPPED.items() if why != STATELESS or name == "tools-call-with-logging"
 } | {
     "dns-rebinding-protection": PROXY,
     "http-header-validation": PROXY,
 }
-"""Exceptions where ``fgrep mcp`` is asked, which has sessions."""
+"""Exceptions for ``fgrep mcp``, which has sessions."""
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MULTILINE)
 
 
 def main() -> int:
-    """Run everything and return the exit status."""
+    """Run all clients, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--faults", action="store_true", help="only kills, restarts and the like; needs no Node")
+    parser.add_argument("--faults", action="store_true", help="run only the faults (kills, restarts); needs no Node")
     is_short = parser.parse_args().faults
     problems: list[str] = []
     environ = {**os.environ} if is_short else _tools()
@@ -157,7 +157,7 @@ def _bin(name: str) -> list[str]:
 
 
 def _fixture(folder: Path, environ: dict[str, str]) -> Iterator[str]:
-    """Run the official suite against a server with the tools that the suite calls."""
+    """Run the official suite against a fixture server, which has the tools that the suite calls."""
     fixture = [sys.executable, str(ROOT / "tests" / "mcp" / "fixture_server.py"), str(folder / "fixture")]
     with subprocess.Popen(fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         given, told = pipes_of(server)
@@ -166,7 +166,7 @@ def _fixture(folder: Path, environ: dict[str, str]) -> Iterator[str]:
 
 
 def _shipped(folder: Path, own: dict[str, str]) -> Iterator[str]:
-    """Run the official suite against ``fgrep serve`` and ``fgrep mcp``, which want a token and lines."""
+    """Run the official suite against ``fgrep serve`` and ``fgrep mcp``, through proxies for token and framing."""
     with _served(own) as (url, token):
         with proxy_to_address(f"{url}/mcp?project={own['PROJECT']}", token) as here:
             yield from _suite("serve", here, SHIPPED, folder, own)
@@ -184,13 +184,13 @@ def _suite(
         ).stdout
         results = SUMMARY.findall(said)
         if not results:
-            yield f"{server} {revision}: the suite said nothing: {said[-300:]}"
+            yield f"{server} {revision}: the suite printed nothing: {said[-300:]}"
         for sign, name, passed, failed in results:
             told, excepted = f"{server} {revision} {name}", exceptions.get(name)
             if sign == "✓":
                 print(f"ok        {told}: {passed} passed")
                 if excepted and passed != "0":
-                    yield f"{told}: it passes, so it needs no exception"
+                    yield f"{told}: passes, so its exception is not needed"
             elif excepted:
                 print(f"excepted  {told}: {excepted}")
             else:
@@ -198,7 +198,7 @@ def _suite(
 
 
 def _inspector(own: dict[str, str]) -> Iterator[str]:
-    """Have the inspector look for schemas that some hosts cannot use."""
+    """Check with the inspector for schemas that some hosts cannot use."""
     passed_on = [f"-e{name}={own[name]}" for name in ("FLASHGREP_STATE_DIR", "XDG_CONFIG_HOME", "FLASHGREP_TCP_PORT")]
     server = ["--", FLASHGREP, "mcp", "--project", own["PROJECT"], "--toolsets", "all"]
     for era in ("legacy", "modern"):
@@ -217,7 +217,7 @@ def _split(options: list[str]) -> list[str]:
 
 
 def _sdk(own: dict[str, str]) -> Iterator[str]:
-    """Run the TypeScript SDK's client over standard input and HTTP."""
+    """Run the TypeScript SDK's client over stdio and HTTP."""
     client = shutil.copy(ROOT / "tests" / "mcp" / "fixture_client.mjs", WORK)
     with _served(own) as (url, token):
         here = f"{url}/mcp?project={own['PROJECT']}"
@@ -234,7 +234,7 @@ def _sdk(own: dict[str, str]) -> Iterator[str]:
 
 @contextmanager
 def _served(own: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Run ``fgrep serve``; its address and the token."""
+    """Run ``fgrep serve``; yield its URL and token."""
     serve = subprocess.Popen(
         [FLASHGREP, "serve", "--port", "0"], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -247,17 +247,17 @@ def _served(own: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 class Host(NamedTuple):
-    """A host with a command that tells which servers it reads from its settings."""
+    """A host with a command that lists the servers in its settings."""
 
     name: str
-    """As ``flashgrep install`` calls it."""
+    """Its name for ``flashgrep install``."""
     program: str
     sign: str
-    """In its list, of a server it would use: three of them start it and shake hands."""
+    """Text in its list that marks a usable server; three hosts start the server for this."""
     trust: str = ""
-    """The file in which it notes, once it was asked, that a folder's settings are trusted."""
+    """The file in which the host records that a folder's settings are trusted."""
     trusted: str = ""
-    """What it notes there; {} is the folder."""
+    """The record in that file; {} is the folder."""
 
 
 HOSTS = (
@@ -275,7 +275,7 @@ HOSTS = (
 
 
 def _hosts(own: dict[str, str]) -> Iterator[str]:
-    """Add the server to each host by ``flashgrep install``, for a folder and for all, and see it read; take it out."""
+    """Install the server into each host, for a folder and globally, check that the host reads it, and uninstall it."""
     installer = WORK / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
     subprocess.run(["node", str(installer)], env=own, check=False, capture_output=True)
     own = {**own, "PATH": f"{Path(FLASHGREP).parent}{os.pathsep}{own['PATH']}"}
@@ -291,7 +291,7 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
             told += (listed := _list_servers(host, own))
             _run([FLASHGREP, "install", host.name, *reach, "--uninstall"], own)
             if "flashgrep" in _list_servers(host, own):
-                yield f"{where}: still there once it was taken out"
+                yield f"{where}: still listed after it was uninstalled"
             found = [line for line in listed.splitlines() if "flashgrep" in line and host.sign in line]
             if found:
                 print(f"ok        {where}: {' '.join(found[0].split())}")
@@ -302,9 +302,9 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
     with ThreadPoolExecutor() as at_once:
         for host, told in zip(hosts, at_once.map(lambda host: _list_servers(host, own), hosts), strict=True):
             if host.sign in told:
-                print(f"ok        {host.name}, beside the others")
+                print(f"ok        {host.name}, with other servers")
             else:
-                yield f"{host.name}, beside the others: {told[-500:]}"
+                yield f"{host.name}, with other servers: {told[-500:]}"
 
 
 def _list_servers(host: Host, own: dict[str, str]) -> str:

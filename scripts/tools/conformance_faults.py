@@ -1,7 +1,7 @@
-"""What a host may meet beside good requests, against what ships: ``fgrep mcp`` and ``fgrep serve``.
+"""Tests faults that an MCP host may meet, against ``fgrep mcp`` and ``fgrep serve`` as shipped.
 
-A call taken back, a daemon killed and one restarted, a folder that is not there, two hosts at once; run by
-``scripts/conformance``, alone with ``--faults``.
+These are a cancelled call, a killed and a restarted daemon, a missing folder, and two hosts at once. Run by
+``scripts/conformance``; with ``--faults`` alone.
 """
 
 import http.client
@@ -24,13 +24,13 @@ FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
 REVISION = "2025-11-25"
 INITIALIZE = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "faults", "version": "1"}}
 SECONDS = 60.0
-"""Within which a daemon is there again."""
+"""Time limit for a daemon to be available again."""
 RUNNING_SECONDS = 0.5
-"""A call that has no answer after so long runs: others take milliseconds."""
+"""A call without an answer after this long is taken to be running: others take milliseconds."""
 CALLS = 50
-"""Of each of two hosts, sent at once."""
+"""Calls that each of two hosts sends at once."""
 SLOW = {"query": "(a+)+b", "mode": "regex", "engine": "backtracking"}
-"""A question that takes until its deadline of 30 s in ``slow.txt``."""
+"""A query that in ``slow.txt`` runs until its deadline of 30 s."""
 
 Ask = Callable[[str, dict[str, Any]], str]
 """Calls a tool and returns the text of its answer, or of the error."""
@@ -40,18 +40,18 @@ class Lines:
     """A host of ``fgrep mcp``."""
 
     def __init__(self, project: str, own: dict[str, str]) -> None:
-        """Start it and shake hands."""
+        """Start the process and do the handshake."""
         command = [FLASHGREP, "mcp", "--project", project]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own)
         self.given, self.told = pipes_of(self.process)
         self.number = 0
         self.unasked: list[Any] = []
-        """Numbers of answers that nobody waited for."""
+        """Ids of answers that nothing waited for."""
         self.send("initialize", INITIALIZE)
         self.receive()
 
     def send(self, method: str, params: dict[str, Any], *, notifies: bool = False) -> int:
-        """Send a message; return its number."""
+        """Send a message; return its id."""
         self.number += 1
         message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if notifies else {"id": self.number})
         self.given.write(json.dumps(message).encode() + b"\n")
@@ -73,7 +73,7 @@ class Lines:
         return _text_of(answer)
 
     def close(self) -> list[Any]:
-        """Hang up; return the numbers of the answers that nobody has read."""
+        """Close the connection; return the ids of unread answers."""
         self.given.close()
         left = [json.loads(line).get("id") for line in self.told]
         self.process.wait(SECONDS)
@@ -88,7 +88,7 @@ class Posts:
     """A host of ``fgrep serve``."""
 
     def __init__(self, url: str, token: str, project: str) -> None:
-        """Note where it is."""
+        """Take the server's address and token."""
         self.url, self.token, self.project = urlsplit(url), token, project
 
     def ask(self, tool: str, arguments: dict[str, Any], seconds: float = SECONDS) -> str:
@@ -107,12 +107,12 @@ class Posts:
             body = answer.read()
         finally:
             connection.close()
-        found = re.search(rb"^(?:data: )?(\{.*\})\s*$", body, re.MULTILINE)  # alone, or an event
+        found = re.search(rb"^(?:data: )?(\{.*\})\s*$", body, re.MULTILINE)  # plain JSON, or an event
         return _text_of(json.loads(found[1])) if found else f"status {answer.status}: {body!r}"
 
 
 def find_faults(own: dict[str, str], serve: Callable[[dict[str, str]], Any]) -> Iterator[str]:
-    """Try each against both; yield what goes wrong. ``serve``: runs ``fgrep serve``, giving its address and token."""
+    """Test each fault over both transports; yield failures. ``serve`` runs ``fgrep serve`` for its URL and token."""
     project = Path(own["PROJECT"])
     (project / "slow.txt").write_text("a" * 60 + "c\n", encoding="utf-8")
     other = project.with_name("other")
@@ -128,14 +128,14 @@ def find_faults(own: dict[str, str], serve: Callable[[dict[str, str]], Any]) -> 
         ways: dict[str, Ask] = {"mcp": lines.ask, "serve": posts.ask}
         yield from _lose_daemon("a daemon killed", ways, own, lambda pid: os.kill(pid, signal.SIGKILL))
         yield from _lose_daemon("a daemon restarted", ways, own, restart)
-        # One that still ran would have been told to try again when its daemon went.
+        # A call still running would have got an error when its daemon ended.
         yield from _judge("mcp, no answer to a call taken back", holds=not lines.unasked, told=lines.unasked)
         yield from _wrong_folder(own, Posts(url, token, f"{project}/nowhere"))
         yield from _two_hosts(lines, Lines(str(other), own), Posts(url, token, str(other)))
 
 
 def _judge(name: str, *, holds: bool, told: object) -> Iterator[str]:
-    """Print that it holds, or yield what was told instead."""
+    """Print that the check holds, or yield what was answered instead."""
     if holds:
         print(f"ok        {name}")
     else:
@@ -149,14 +149,14 @@ def _cancel(lines: Lines, posts: Posts) -> Iterator[str]:
     told = lines.ask("query", {"query": "needle"})
     yield from _judge("mcp, a call taken back", holds=runs and "a.py" in told, told=(runs, told))
     try:
-        told, runs = posts.ask("query", SLOW, RUNNING_SECONDS), False  # hangs up
+        told, runs = posts.ask("query", SLOW, RUNNING_SECONDS), False  # closes the connection
     except TimeoutError:
         told, runs = posts.ask("query", {"query": "needle"}), True
     yield from _judge("serve, a call hung up on", holds=runs and "a.py" in told, told=(runs, told))
 
 
 def _lose_daemon(name: str, ways: dict[str, Ask], own: dict[str, str], end: Callable[[int], object]) -> Iterator[str]:
-    """End the daemon; calls are answered, or told to try again, until another answers."""
+    """End the daemon; until a new one answers, calls must be answered or get an error that says to try again."""
     before = _find_daemon(own)
     end(before)
     for way, ask in ways.items():
@@ -164,14 +164,14 @@ def _lose_daemon(name: str, ways: dict[str, Ask], own: dict[str, str], end: Call
         while "a.py" not in told and time.monotonic() < until:
             try:
                 told = ask("query", {"query": "needle"})
-            except (OSError, http.client.HTTPException) as error:  # HTTP has no line that waits for the next daemon
+            except (OSError, http.client.HTTPException) as error:  # HTTP has no relay that waits for the next daemon
                 told = repr(error)
                 time.sleep(RUNNING_SECONDS)
         yield from _judge(f"{way}, {name}", holds="a.py" in told and _find_daemon(own) != before, told=told)
 
 
 def _find_daemon(own: dict[str, str]) -> int:
-    """Return the daemon's process."""
+    """Return the daemon's process id."""
     told = subprocess.run([FLASHGREP, "daemon", "status", "--json"], env=own, check=True, capture_output=True)
     return int(json.loads(told.stdout)["pid"])
 
@@ -187,7 +187,7 @@ def _wrong_folder(own: dict[str, str], posts: Posts) -> Iterator[str]:
 
 
 def _two_hosts(one: Lines, other: Lines, posts: Posts) -> Iterator[str]:
-    """Ask two hosts' sessions and the server at once: each has the answers of its own project, each once."""
+    """Query from two hosts and the server at once: each must get its own project's answers, each once."""
     hosts = ((one, "a.py"), (other, "b.py"))
     asked = [
         [host.send("tools/call", {"name": "query", "arguments": {"query": "needle"}}) for host, _ in hosts]

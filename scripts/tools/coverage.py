@@ -1,7 +1,7 @@
 """Which lines of the package the tests run, in every process they start; run by ``scripts/coverage``.
 
-The tests run in an environment made for this: the checkout's own, but each Python started from it is measured, whatever
-its environment variables are (the daemon's are not the caller's). Nothing in the product or the tests knows of it.
+The tests run in a copy of the checkout's environment in which every Python process is measured, whatever its
+environment variables are (the daemon's differ from the caller's). Neither the product nor the tests know about it.
 
 Prints lines and branches in percent and the worst files; exit status 1 below 95 % of the lines or when a test fails.
 """
@@ -21,7 +21,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 LEAST_PERCENT: Final = 95.0
 SLOWER: Final = 3
-"""Measured code takes about twice as long; a test's own limit is multiplied by this."""
+"""Factor on the tests' timeouts; measured code takes about twice as long."""
 
 TEST_SECONDS: Final = 120
 MEASURE: Final = """\
@@ -31,7 +31,7 @@ import coverage_start; coverage_start.begin({config!r}, {data!r})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests measured, print the report and return the exit status."""
+    """Run the tests with measurement, print the report, and return the exit status."""
     wanted = _wanted(arguments)
     with tempfile.TemporaryDirectory(prefix="fgcov", dir="/tmp") as name:
         folder = Path(name)
@@ -42,15 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     branches = _percent(totals["covered_branches"], totals["num_branches"])
     print(
         f"\nlines {lines:.1f} %, branches {branches:.1f} %",
-        "" if wanted.only else f"(least: {LEAST_PERCENT:g} % of lines)",
+        "" if wanted.only else f"(required: {LEAST_PERCENT:g} % of lines)",
     )
     return int(tests != 0 or (not wanted.only and lines < LEAST_PERCENT))
 
 
 def _wanted(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/coverage", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=[], metavar="TEST", help="run these tests; no least percentage")
-    parser.add_argument("--worst", type=int, default=15, help="how many files to list, those with most missing first")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="TEST", help="run only these tests; no percentage is required"
+    )
+    parser.add_argument(
+        "--worst", type=int, default=15, help="number of files to list, those with most missing lines first"
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes that run tests")
     return parser.parse_args(arguments)
 
@@ -61,7 +65,7 @@ def _pytest(wanted: argparse.Namespace) -> list[str]:
 
 
 def _environment(folder: Path) -> Path:
-    """Make an environment with all that the checkout's has, which measures; return its interpreter."""
+    """Create an environment with the checkout's packages and measurement; return its interpreter."""
     made = folder / "env"
     venv.create(made, symlinks=True)
     site_packages = Path(sysconfig.get_path("purelib", vars={"base": str(made)}))
@@ -77,7 +81,7 @@ def _environment(folder: Path) -> Path:
 
 
 def _lend(program: Path, place: Path) -> None:
-    """Put a program into another environment's folder; one in Python starts that environment's."""
+    """Install a program into another environment; a Python script is made to start that environment's interpreter."""
     if place.exists():
         return
     ours = f"#!{program.parent}/python".encode()

@@ -1,4 +1,4 @@
-"""What each Python of the measuring environment does when it starts: measure, and be killed only after saving."""
+"""Start-up code of each Python in the measuring environment: it measures, and saves its data before it is killed."""
 
 import os
 import signal
@@ -8,17 +8,17 @@ import time
 import coverage
 
 SAVE_SECONDS = 2.0
-"""Saving takes 10 ms; a process that is stopped or in C code for this long is killed without."""
+"""Time to save, which takes 10 ms; a process that is stopped or busy in C code for longer is killed without saving."""
 
 POLL_SECONDS = 0.005
 
 
 def begin(config: str, data: str) -> None:
-    """Measure by the settings in ``config``, saving in files that begin with ``data``."""
+    """Measure with the settings in ``config``, saving to files with the prefix ``data``."""
     os.environ.update(COVERAGE_PROCESS_START=config, COVERAGE_FILE=data)
     coverage.process_startup()
-    # The product ends its workers by killing them, and what they have run would be lost.
-    subprocess.Popen.kill = _ask_and_kill  # type: ignore[method-assign,assignment] # everybody's
+    # The product kills its workers, so their data would be lost.
+    subprocess.Popen.kill = _ask_and_kill  # type: ignore[method-assign,assignment] # for all processes
 
 
 def _ask_and_kill(process: "subprocess.Popen[bytes]") -> None:
@@ -30,7 +30,7 @@ def _ask_and_kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _ended(pid: int) -> bool:
-    """Say whether a child ended, leaving its status to whoever waits for it."""
+    """Return whether a child has ended, without reaping it."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

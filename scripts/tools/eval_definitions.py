@@ -1,8 +1,8 @@
-"""Compare definitions with what another tool finds: a language's own parser where there is one, else Universal Ctags.
+"""Compare our definitions with those of another tool: a language's own parser if there is one, else Universal Ctags.
 
-The parsers are programs in ``scripts/tools/oracles``; who runs them installs what they need (the head of each says it).
-Nothing that they tell is excused. Ctags goes by patterns: every class of difference is counted with examples and judged
-in ``JUDGED``; a class not judged counts against us.
+The parsers are programs in ``scripts/tools/oracles``; the head of each says what to install. Every difference from them
+counts against us. Ctags works with patterns: each class of differences is counted with examples and judged in
+``JUDGED``; a class that is not judged counts against us.
 """
 
 import collections
@@ -191,7 +191,7 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
 
 
 class Tag(NamedTuple):
-    """A definition, as either side sees it."""
+    """A definition, as found by either side."""
 
     file: str
     line: int
@@ -199,13 +199,13 @@ class Tag(NamedTuple):
 
 
 def definitions(sources: list[tuple[str, ...]]) -> int:
-    """Print each language's differences, recall and precision; return 1 where a bar is missed."""
+    """Print each language's differences, recall and precision; return 1 if a bar is missed."""
     missed = 0
     for language, folder in sources:
         files = draw(language, Path(folder))
         if language in ORACLES:
             theirs, unread = ask_parser(language, files)
-            print(f"\n{folder}: {len(unread)} of {len(files)} files left out, which the parser refuses")
+            print(f"\n{folder}: {len(unread)} of {len(files)} files left out, since the parser rejects them")
             files = [path for path in files if str(path) not in unread]
         else:
             theirs = ctags(language, files)
@@ -227,7 +227,7 @@ def draw(language: str, folder: Path) -> list[Path]:
 
 
 def ctags(language: str, files: list[Path]) -> dict[Tag, str]:
-    """Return what Universal Ctags finds, with its kinds."""
+    """Return the definitions of Universal Ctags, with its kinds."""
     command = ["ctags", "--output-format=json", "--fields=+nKl", f"--language-force={CTAGS[language]}", "-L-", "-f-"]
     listing = "\n".join(map(str, files))
     done = subprocess.run(command, input=listing.encode(), capture_output=True, check=True)
@@ -236,7 +236,7 @@ def ctags(language: str, files: list[Path]) -> dict[Tag, str]:
 
 
 def ask_parser(language: str, files: list[Path]) -> tuple[dict[Tag, str], set[str]]:
-    """Return what a language's own parser finds, with its kinds, and the files that it refuses."""
+    """Return the definitions of a language's own parser, with its kinds, and the files that it rejects."""
     command = [
         str(PROGRAMS / part) if (PROGRAMS / part).is_file() else part.format(language=language)
         for part in ORACLES[language]
@@ -249,7 +249,7 @@ def ask_parser(language: str, files: list[Path]) -> tuple[dict[Tag, str], set[st
 
 
 def where(row: dict[str, Any]) -> str:
-    """Return a tag's kind, and whether the name is made up by ctags or local to a function."""
+    """Return a tag's kind, marked if the name is made up by ctags or local to a function."""
     if row["name"].startswith(("__anon", "Anonymous", "anonymous")):
         return "made-up name"
     inside = row.get("scopeKind", "") in {
@@ -273,7 +273,7 @@ def where(row: dict[str, Any]) -> str:
 
 
 def parsed(language: str, files: list[Path]) -> dict[Tag, str]:
-    """Return what we find, with our kinds."""
+    """Return our definitions, with our kinds."""
     found = {}
     for path in files:
         data = path.read_bytes()
@@ -290,12 +290,12 @@ def parsed(language: str, files: list[Path]) -> dict[Tag, str]:
 
 
 def callable_in_capitals(kind: str, name: str) -> bool:
-    """Whether a function's name looks like a macro's."""
+    """Return whether a function's name looks like a macro's."""
     return kind in {"function", "method"} and len(name) > 1 and name.isupper()
 
 
 def plain(name: str) -> str:
-    """Return a name without what the two write differently."""
+    """Return a name without parts that the two sides write differently."""
     return (
         name.removeprefix("self.")
         .strip("`")
@@ -321,7 +321,7 @@ def matched(ours: dict[Tag, str], theirs: dict[Tag, str]) -> dict[Tag, Tag]:
 
 
 def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: dict[Tag, Tag]) -> int:
-    """Print a language's figures; return 1 where a bar is missed."""
+    """Print a language's figures; return 1 if a bar is missed."""
     judged, other = ({}, "parser") if language in ORACLES else (JUDGED, "ctags")
     only = {
         "ours": [(kind, tag) for tag, kind in ours.items() if tag not in agreed],
@@ -350,9 +350,9 @@ def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: 
 
 
 def broken(sources: list[tuple[str, ...]]) -> int:
-    """Print the shares of definitions that are lost by mistakes of five kinds; return 1 where one is over the bar.
+    """Print the share of definitions that are lost by each of five kinds of mistakes; return 1 if one is over the bar.
 
-    What is around the place, the innermost definition, is broken, and does not count; nor what a comment hides.
+    The innermost definition around a mistake is itself broken, so it does not count; nor does code hidden by a comment.
     """
     missed = 0
     for language, folder in sources:
@@ -392,7 +392,7 @@ def broken(sources: list[tuple[str, ...]]) -> int:
 
 
 def broken_spans(mistake: str, parts: list[tuple[int, int, bytes]], whole: ParsedFile, data: bytes) -> list[range]:
-    """Return what is broken by itself: the innermost definition around each change, and what a comment hides."""
+    """Return the spans that a change breaks directly: the innermost definition around it, and code in a comment."""
     spans = []
     for at, _, _ in parts[:1] if mistake == "merge" else parts:
         around = [row for row in whole.definitions.tolist() if row[START] <= at <= row[END]]
@@ -403,7 +403,7 @@ def broken_spans(mistake: str, parts: list[tuple[int, int, bytes]], whole: Parse
 
 
 def mistakes(language: str, data: bytes, chance: random.Random) -> Iterator[tuple[str, list[tuple[int, int, bytes]]]]:
-    """Yield kinds of mistakes in a text, each with what it changes: where, bytes taken, and bytes put."""
+    """Yield kinds of mistakes in a text, each with its changes: offset, length removed, bytes inserted."""
     mark = rb"^[ \t]*(end)\b" if language in {"elixir", "julia", "lua", "ruby"} else rb"([{}])"
     places = list(re.finditer(mark, data, re.MULTILINE))
     for place in chance.sample(places, min(MISTAKES, len(places))):

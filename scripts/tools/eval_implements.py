@@ -1,10 +1,10 @@
-"""Compare which types have what an interface asks for with what a compiler's checker says.
+"""Compare our implementations of interfaces with those of a compiler's type checker.
 
     scripts/eval_symbols implements FOLDER=TRUTH.jsonl …      TRUTH: printed by implements.go or
                                                               implements.cjs of scripts/tools/oracles
 
-Precision is that of the edges that lead to an interface, by how they are told. A type is found that is in the answer at
-depth 3: what builds upon a type that implements an interface is told as its subtype.
+Precision counts the edges that lead to an interface, grouped by resolution. A type counts as found if it is in the
+answer at depth 3, since subtypes of an implementing type are reported as its subtypes.
 """
 
 import collections
@@ -19,23 +19,23 @@ from flashgrep.search.resolution.conformance import is_interface
 from scripts.tools.eval_uses import Folder, Place, Told, draw, place_of
 
 MOST: Final = 300
-"""Interfaces of a folder that are asked about."""
+"""Interfaces compared per folder."""
 SHOWN: Final = 24
-"""Differences printed of a folder."""
+"""Differences printed per folder."""
 
 
 @dataclass
 class Truth:
-    """What a checker says of a folder."""
+    """A type checker's results for a folder."""
 
     interfaces: dict[Place, str] = field(default_factory=dict)
     implementing: dict[Place, set[Place]] = field(default_factory=dict)
-    """The types that are of an interface."""
+    """The types that implement each interface."""
     unjudged: set[Place] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Add what a line says."""
+        """Add a line of the checker's output."""
         if "unjudged" in row:
             self.unjudged.add(tuple(row["unjudged"]))
         elif "read" in row:
@@ -47,7 +47,7 @@ class Truth:
 
 
 def compare_implements(folder: Path, truth_file: Path) -> Told:
-    """Print a folder's recall and precision over all pairs of a type and an interface; return what was told."""
+    """Print a folder's recall and precision over all pairs of type and interface; return counts by confidence."""
     source, truth = Folder(folder), Truth()
     for line in truth_file.read_text().splitlines():
         truth.add(json.loads(line))

@@ -1,8 +1,8 @@
-"""Compare how `list_files` ranks files with `fzf -f`: drawn files are asked for as somebody would who remembers parts.
+"""Compare the ranking of `list_files` with that of `fzf -f`, for random files queried by parts of their paths.
 
     scripts/eval_paths [--files N] [--seed N] [--show] FOLDER …
 
-A row is a way to ask; it counts how often the file that was meant comes first, and among the first ten.
+Each row is a kind of query; it counts how often the intended file is the first result, and among the first ten.
 """
 
 import argparse
@@ -28,12 +28,12 @@ LEAST_HUMPS: Final = 3
 
 
 def main() -> int:
-    """Print a row for each way to ask; return 1 where fzf is better in one."""
+    """Print a row for each kind of query; return 1 if fzf is better in one."""
     parser = argparse.ArgumentParser(prog="scripts/eval_paths", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--files", type=int, default=100, help="files drawn from each folder")
+    parser.add_argument("--files", type=int, default=100, help="random files from each folder")
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--show", action="store_true", help="show what fzf alone found")
+    parser.add_argument("--show", action="store_true", help="show files that only fzf found")
     arguments = parser.parse_args()
     fzf = shutil.which("fzf")
     if fzf is None:
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def make_questions(meant: bytes, draw: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield ways to ask for a file, each with its row's name."""
+    """Yield queries for a file, each with the name of its row."""
     path = os.fsdecode(meant)
     *folders, name = path.split("/")
     stem = name.split(".")[0]
@@ -84,7 +84,7 @@ def make_questions(meant: bytes, draw: random.Random) -> Iterator[tuple[str, str
 
 
 def make_finder(paths: list[bytes]) -> Callable[[str], list[bytes]]:
-    """Return what finds the paths that contain a text in any case."""
+    """Return a function that finds the paths containing a text, ignoring case."""
     small = [path.lower() for path in paths]
 
     def find(text: str) -> list[bytes]:
@@ -95,13 +95,13 @@ def make_finder(paths: list[bytes]) -> Callable[[str], list[bytes]]:
 
 
 def ask_fzf(fzf: str, text: str, paths: list[bytes]) -> list[bytes]:
-    """Return what `fzf -f` lists for a text."""
+    """Return the paths that `fzf -f` lists for a text."""
     done = subprocess.run([fzf, "-f", text], input=b"\n".join(paths), capture_output=True, check=False)
     return done.stdout.splitlines()
 
 
 def rate(who: str, found: list[bytes], meant: bytes) -> dict[str, int]:
-    """Return whether a list begins with the file that was meant, and whether it has it near its beginning."""
+    """Return whether the intended file is first in a list, and whether it is among the first ten."""
     return {f"{who} first": int(found[:1] == [meant]), f"{who} shown": int(meant in found[:SHOWN])}
 
 

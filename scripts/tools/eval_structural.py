@@ -1,8 +1,8 @@
 """Compare search and rewriting by syntax with ast-grep's command, which reads every file, over a checkout.
 
-For each pattern: matches of both, those that one lacks, and the wall and processor time of both. The command must be
-on PATH (pip install ast-grep-cli). Patterns
-that we read as the body of a function has them (Go's calls of packages) are left out.
+For each pattern, prints the matches of both, those that one of them lacks, and the wall and processor time of both. The
+command must be on PATH (pip install ast-grep-cli). Patterns that we parse as code inside a function (Go's calls of
+packages) are left out.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from flashgrep.search.structural.structural_search import (
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 SHOWN: Final = 3
-"""Differences printed of each pattern."""
+"""Differences printed per pattern."""
 MOST: Final = 1_000_000
 CASES: Final[dict[str, dict[str, str | None]]] = {
     "python": {
@@ -62,7 +62,7 @@ CASES: Final[dict[str, dict[str, str | None]]] = {
 
 
 class Found(NamedTuple):
-    """A match, as both are compared by."""
+    """A match, in the form in which both sides are compared."""
 
     path: str
     line: int
@@ -71,7 +71,7 @@ class Found(NamedTuple):
 
 
 def run_command(root: Path, language: str, pattern: str, rewrite: str | None) -> Iterator[Found]:
-    """Yield what ast-grep's command finds."""
+    """Yield the matches of ast-grep's command."""
     command = ["ast-grep", "run", "--lang", language, "--pattern", pattern, "--json=stream", "."]
     command += [] if rewrite is None else ["--rewrite", rewrite]
     done = subprocess.run(command, cwd=root, capture_output=True, check=False)  # status 1: no match
@@ -82,7 +82,7 @@ def run_command(root: Path, language: str, pattern: str, rewrite: str | None) ->
 
 
 def read_answer(answer: StructuralAnswer) -> Iterator[Found]:
-    """Yield what we have found; the command takes no .tsx for TypeScript."""
+    """Yield our matches; without .tsx files, which the command does not count as TypeScript."""
     for file in answer.files:
         if not file.path.endswith(b".tsx"):
             for one in file.matches:
@@ -90,7 +90,7 @@ def read_answer(answer: StructuralAnswer) -> Iterator[Found]:
 
 
 def processor_time() -> float:
-    """Return the seconds of processor time of this process and those that have ended."""
+    """Return the processor time, in seconds, of this process and its ended children."""
     return sum(os.times()[:4])
 
 

@@ -38,14 +38,14 @@ from scripts.tools.eval_implements import compare_implements
 from scripts.tools.eval_uses import Folder, compare_uses, report_told
 
 TARGETS: Final = 40
-"""Functions of a package whose callers are compared."""
+"""Functions per package whose callers are compared."""
 USES: Final = 100
 NAMES: Final = 200
-"""Names of a tree that are asked for."""
+"""Names queried per tree."""
 SINGLE: Final = 100
-"""Names defined at one place."""
+"""Names with a single definition."""
 LIMIT: Final = 10
-"""Hits of an answer."""
+"""Hits per answer."""
 
 
 def main() -> int:
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def callers(packages: list[Path]) -> int:
-    """Print recall and precision of direct calls, Jedi being right; return 1 where a bar is missed."""
+    """Print recall and precision of direct calls, with Jedi as the truth; return 1 if one is below its bar."""
     total = collections.Counter[str]()
     for package in packages:
         counts = compare_callers(package)
@@ -99,7 +99,7 @@ def figures(counts: collections.Counter[str]) -> str:
 
 
 def compare_callers(package: Path) -> collections.Counter[str]:
-    """Compare (file, line) of the calls of some functions, those that are called at all."""
+    """Compare the calls, as (file, line), of some functions that have callers."""
     jedi = importlib.import_module("jedi")  # only this comparison needs it
 
     source, truth = Folder(package.parent), jedi_calls(jedi, package)
@@ -126,7 +126,7 @@ def compare_callers(package: Path) -> collections.Counter[str]:
 
 
 def jedi_calls(jedi: Any, package: Path) -> dict[Tag, set[tuple[str, int]]]:
-    """Return every call in a package that Jedi resolves into it, by what it calls."""
+    """Return all calls that Jedi resolves to definitions in the same package, by definition."""
     project = jedi.Project(str(package.parent), sys_path=[str(package.parent), *sys.path])
     found: dict[Tag, set[tuple[str, int]]] = collections.defaultdict(set)
     started = time.monotonic()
@@ -143,7 +143,7 @@ def jedi_calls(jedi: Any, package: Path) -> dict[Tag, set[tuple[str, int]]]:
 
 
 def resolved(script: Any, line: int, column: int) -> list[Any]:
-    """Return the definitions Jedi goes to; none where it fails over its own depth."""
+    """Return the definitions that Jedi goes to; none if it exceeds its recursion limit."""
     try:
         return list(script.goto(line, column, follow_imports=True))
     except (RecursionError, AttributeError, ValueError):
@@ -151,7 +151,7 @@ def resolved(script: Any, line: int, column: int) -> list[Any]:
 
 
 def called_names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the called names of a Python text stand."""
+    """Yield the positions of the called names in a Python text."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
@@ -166,7 +166,7 @@ def called_names(text: str) -> Iterator[tuple[int, int]]:
 async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[str, int]]]]) -> int:
     """Print how often a definition is the first hit, or among the first ten, and how long a query takes.
 
-    Both with definitions leading and without, question by question in turns; returns 1 where a bar is missed.
+    Measured with definitions ranked first and without, alternating per query; returns 1 if a bar is missed.
     """
     with tempfile.TemporaryDirectory(prefix="fg") as base:
         root = Path(base) / "tree"
@@ -174,7 +174,7 @@ async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[s
         (root / ".git").mkdir()
         truth = choose(root)
         if not truth:
-            raise SystemExit(f"{folder}: it defines no such names")
+            raise SystemExit(f"{folder}: no such names are defined")
         options = WorkspaceOptions(state_dir=Path(base) / "state", cache_dir=Path(base) / "cache", workers=2)
         async with anyio.create_task_group() as tasks:
             workspace = Workspace("eval", os.fsencode(root), options)
@@ -206,17 +206,17 @@ async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[s
 
 
 def common_names(root: Path) -> dict[str, set[tuple[str, int]]]:
-    """Return names that ctags finds defined and that stand in 100 places or more, with where they are defined."""
+    """Return names that ctags finds defined and that occur 100 times or more, with their definitions."""
     return draw_names(root, NAMES, lambda uses, _places: uses >= USES)
 
 
 def single_names(root: Path) -> dict[str, set[tuple[str, int]]]:
-    """Return names of three letters and more that ctags finds defined at one place and that stand at others, too."""
+    """Return names of at least three letters that ctags finds defined once and that also occur elsewhere."""
     return draw_names(root, SINGLE, lambda uses, places: uses > places == 1)
 
 
 def draw_names(root: Path, most: int, wanted: Callable[[int, int], bool]) -> dict[str, set[tuple[str, int]]]:
-    """Return names with where they are defined; ``wanted`` is told the places of a name and of its definitions."""
+    """Return names with their definitions; ``wanted`` gets the numbers of a name's occurrences and definitions."""
     files = [
         path for path in sorted(root.rglob("*")) if path.is_file() and language_of(path.name.encode()).name in CTAGS
     ]

@@ -1,10 +1,10 @@
-"""Compare who calls and uses what with what a compiler's checker says: recall and precision by kind and by hop.
+"""Compare our callers and uses with those of a compiler's checker: recall and precision by kind and by hop.
 
-    scripts/eval_symbols uses FOLDER=TRUTH.jsonl …      TRUTH: what a program of scripts/tools/oracles printed
+    scripts/eval_symbols uses FOLDER=TRUTH.jsonl …      TRUTH: the output of a program of scripts/tools/oracles
 
-An edge and a use are the same where they are on the same line and mean a definition on the same line. Of a line that
-the checker did not look at nothing is counted, nor what is lost of an answer that says that it is cut (``cut`` counts
-it). ``overridden`` says what may run in place of what a checker names, so it has a row of its own.
+Two uses are equal if they are on the same line and refer to a definition on the same line. Not counted are lines that
+the checker did not analyse, and uses missing from an answer that says that it is cut (counted as ``cut``).
+``overridden`` edges lead to methods that may run instead of the one that the checker names, so they have their own row.
 """
 
 import collections
@@ -19,26 +19,26 @@ from flashgrep.search.research.research_walk import Research
 from flashgrep.search.symbol_source import ReadResult, parse_file
 
 TARGETS: Final = 40
-"""Definitions of a kind whose uses are compared."""
+"""Definitions per kind whose uses are compared."""
 SHOWN, SHOWN_EACH = 24, 3
-"""Differences printed of a kind, and of one definition."""
+"""Differences printed per kind, and per definition."""
 KINDS: Final = (
     ("function", True), ("method", True), ("class", True), ("class", False), ("type", False), ("constant", False),
 )  # fmt: skip
-"""What is compared: a kind, and whether its calls or all of its uses."""
+"""The comparisons: a kind of definition, and whether its calls or all its uses are compared."""
 Place = tuple[str, int]
 Uses = dict[tuple[Any, ...], set[Place]]
-"""By (kind, file, line, name, container) of a definition."""
+"""Uses by definition: (kind, file, line, name, container)."""
 Told = dict[tuple[float, str], list[int]]
-"""How many of the edges told at a confidence for a reason are wrong and right."""
+"""Numbers of wrong and right edges, by confidence and reason."""
 MOST_OFF: Final = 0.05
-"""How far the share that is right may be from the confidence told."""
+"""Greatest allowed difference between a confidence and the share of right edges."""
 FEW: Final = 20
-"""Edges of which a share says nothing."""
+"""Fewer edges than this give no meaningful share."""
 
 
 class Folder:
-    """A folder as a source of symbols, each file read once."""
+    """A folder as a source of symbols; each file is read once."""
 
     imported = None
 
@@ -75,16 +75,16 @@ class Folder:
         return path in self.texts
 
     def version(self, _path: bytes) -> None:
-        """Return None: only reading a file tells."""
+        """Return None: versions are not known without reading."""
 
     @property
     def by_paths(self) -> dict[Hashable, Any]:
-        """Return nothing: nothing is kept."""
+        """Return nothing: nothing is cached."""
         return {}
 
 
 def compare_uses(folder: Path, truth_file: Path) -> Told:
-    """Print a folder's recall and precision by kind, and how much of each hop of its chains is right."""
+    """Print a folder's recall and precision by kind, and the share of right edges at each hop."""
     source, truth = Folder(folder), {True: Uses(), False: Uses()}
     meant: dict[Place, set[Place]] = collections.defaultdict(set)
     unseen: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
@@ -122,13 +122,13 @@ def compare_hops(
     meant: dict[Place, set[Place]],
     is_seen: Callable[[Place], bool],
 ) -> None:
-    """Print how much of each hop of the chains of callers is right; ``meant``: what is called at a place."""
+    """Print the share of right edges at each hop of chains of callers; ``meant``: the definitions called at a place."""
     hops = collections.Counter[tuple[int, bool]]()
     for target in draw([key for key in called if key[0] in {"function", "method"}])[: TARGETS // 2]:
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
             place = (edge.path.decode(), edge.line)
-            # Nor is an edge judged whose target stands in a branch that the checker left out, nor what may run instead.
+            # Not judged: edges to a target that the checker did not analyse, and overrides.
             if (
                 edge.target in research.graph.nodes
                 and edge.resolution.how != "overridden"
@@ -143,9 +143,9 @@ def compare_hops(
 
 
 def report_told(each: list[Told]) -> int:
-    """Print how often what is told at a confidence is right, by reason; return 1 where one is far off.
+    """Print the share of right edges for each confidence and reason; return 1 if one differs too much.
 
-    Every second folder is held out: what is told is set by the others.
+    Every second folder is held out: confidences are fitted to the others.
     """
     missed = 0
     for key in sorted({key for told in each for key in told}):
@@ -153,7 +153,7 @@ def report_told(each: list[Told]) -> int:
         for some in (each[::2], each[1::2]):
             wrong, right = (sum(told[key][at] for told in some if key in told) for at in (0, 1))
             shares.append((right / max(1, wrong + right), wrong + right))
-        # What may run in place of what a checker names is no error of either.
+        # Overrides are no errors: the checker names the overridden method.
         judged = [share for share, count in shares if count >= FEW and key[1] != "overridden"]
         is_off = any(round(abs(share - key[0]), 3) > MOST_OFF for share in judged)
         missed |= is_off
@@ -165,13 +165,13 @@ def report_told(each: list[Told]) -> int:
 def compare_kind(
     title: str, source: Folder, kind: str, both: Mapping[bool, Uses], is_seen: Callable[[Place], bool], *, is_call: bool
 ) -> Told:
-    """Print the figures of definitions of one kind, and some of what differs; return what was told.
+    """Print the figures of one kind of definition, and some differences; return counts by confidence.
 
-    ``both``: what is called (True), and all that is used.
+    ``both``: calls (True), and all uses (False).
     """
     truth, uses = both[is_call], both[False]
     targets = draw([key for key in truth if key[0] == kind])[:TARGETS]
-    # Overloads are one thing to ask about: what means one of them means what was asked.
+    # Overloads are queried together: a use of any of them counts.
     overloads = collections.defaultdict(list)
     for key in uses:
         overloads[key[:2], key[3:]].append(key)
@@ -182,7 +182,7 @@ def compare_kind(
     for target in targets:
         (_, file, line, name, _), alike = target, overloads[target[:2], target[3:]]
         true = set[Place]().union(*(truth.get(key, ()) for key in alike))
-        # A method that is named to be called later is no call to a checker, and no error.
+        # A method passed as a value is no call for the checker, but not an error of ours.
         named = set[Place]().union(*(uses[key] for key in alike)) - true
         lines = {(file, key[2]) for key in alike}
         research = ask(source, target, "callers" if is_call else "usages", 1)
@@ -196,7 +196,7 @@ def compare_kind(
             if (place := (edge.path.decode(), edge.line)) in true or is_seen(place)
         }
         lost = true - mine.keys()
-        # What may be run in place of what a checker names is another question, and has a row of its own.
+        # Overrides have their own row.
         ours = {place for place in mine.keys() - true if mine[place].how != "overridden"}
         counts.update(both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure)
         counts["cut" if research.left_out else "theirs"] += len(lost)
@@ -215,14 +215,14 @@ def compare_kind(
 
 
 def draw(found: list[Any]) -> list[Any]:
-    """Return a list in an order of its own, the same every time."""
+    """Return a list in pseudo-random order, the same every time."""
     drawn = sorted(found)
     random.Random(11).shuffle(drawn)  # noqa: S311 - a sample
     return drawn
 
 
 def ask(source: Folder, target: tuple[Any, ...], what: str, depth: int) -> Research:
-    """Answer who calls or uses a definition."""
+    """Run a research question about the callers or uses of a definition."""
     *_, name, container = target
     research = Research(f"{what} of {container}{'.' * bool(container)}{name}", depth)
     while research.advance(source):

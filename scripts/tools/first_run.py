@@ -1,4 +1,4 @@
-"""``scripts/start``: start the daemon, index a folder, ask a first question, say where to go on."""
+"""``scripts/start``: start the daemon, index a folder, run a first query, and show the next steps."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from flashgrep.cli.daemon_commands import start
 from flashgrep.cli.index_command import add_project, show_progress
 
 FIRST_QUERIES = ("def main", "main(", "TODO", "the")
-"""Tried in turn, when none is named, until one is found."""
+"""Tried in order if no query is given, until one has a hit."""
 FOUND = 0
 
 
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     except SystemExit as ended:
         return int(ended.code or 0)
     status = _first_query(folder, query)
-    _say("Where to go on")
+    _say("Next steps")
     sys.stdout.write(_next_steps(folder))
     return status
 

@@ -1,4 +1,4 @@
-"""What is derived from the code: ``scripts/generate [--check]``."""
+"""Writes the files that are generated from the code: ``scripts/generate [--check]``."""
 
 import json
 import re
@@ -21,40 +21,41 @@ HEAD = """# flashgrep: reference of methods
 Generated from the code by `scripts/generate`; do not edit. Every method is a JSON-RPC 2.0 method of the same name on
 every wire, an MCP tool, and a command of `fgrep`.
 """
-HABITS = """## What calls from habit are taken for
+HABITS = """## Alternative spellings
 
-`camelCase`, dashes and a leading `-` are read as our spelling. `null`, `"null"` and an empty text leave an optional
-parameter out. JSON in a text is read where a list or an object is meant, and a list of one where a text is.
+Agents often call methods as they know them from other tools. `camelCase`, dashes and a leading `-` are read as our
+spelling. An optional parameter that is `null`, `"null"` or an empty string counts as omitted. If a list or an object is
+expected, JSON in a string is parsed; if a list is expected, a single value becomes a list of one.
 
 | call | before | now |
 |---|---|---|
 | `query {"pattern": "x", "glob": "*.py", "-i": true}` | refused: no such field | `query`, `include`, `case` |
 | `query {"query": "a+", "regex": true}`, `query {"regex": "a+"}` | refused | mode `regex` |
-| `query {"query": "x", "include": "*.py"}` | refused: no list | a list of one |
-| `query {"query": "x", "include": "[\\"*.py\\"]"}` | refused: no list | the list in the text |
+| `query {"query": "x", "include": "*.py"}` | refused: not a list | a list of one |
+| `query {"query": "x", "include": "[\\"*.py\\"]"}` | refused: not a list | the list in the string |
 | `query {"query": "x", "path": "srcs"}` | refused: no such field | `no such file or folder: srcs; near: src` |
 | `query {"query": "x", "inclde": []}` | refused, all fields listed | `did you mean include?` |
 | `read_code {"file": "a.py", "offset": 10, "limit": 20}` | refused | lines 10 to 29 |
 | `get_slice {"path": "a.py", "view_range": [3, 9]}` | refused | lines 3 to 9 |
 | `read_code {"symbol": "needel"}` | `symbol not found` | `symbol not found: needel; near: needle` |
-| `read_code {"path": "a.py", "symbol": "f"}` | refused: one of them | `f`, in that file or folder |
-| `read_code {"path": "a.py:10-20"}`, `read_code {"path": "a.py#L10"}` | `file not found` | these lines of it |
-| `read_code {"symbol_name": "src/b.py:f"}` | `symbol not found` | `f` of that file |
+| `read_code {"path": "a.py", "symbol": "f"}` | refused: only one allowed | `f`, in that file or folder |
+| `read_code {"path": "a.py:10-20"}`, `read_code {"path": "a.py#L10"}` | `file not found` | these lines of the file |
+| `read_code {"symbol_name": "src/b.py:f"}` | `symbol not found` | `f` in that file |
 | `read_code {"symbols": ["needle", "a.py:3-4"]}` | refused | `targets` |
 | `get_symbol {"symbol_name": "def needle(x)", "role": "callers"}` | refused | `needle`, role `call` |
-| `query {"queries": ["aaa", "pass"], "explanation": "see"}` | refused | lines with one of them; why is not read |
-| `query {"query": "needle", "path": "src/*.py"}` | `no such file or folder` | `include`, where there is none |
+| `query {"queries": ["aaa", "pass"], "explanation": "see"}` | refused | lines with either; `explanation` is ignored |
+| `query {"query": "needle", "path": "src/*.py"}` | `no such file or folder` | `include`, unless it is given |
 | `write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}` | refused | `old_text`, `new_text` |
-| `write_code {"path": "new.py", "content": "x = 1"}` | refused | a new file; never over one that is there |
-| `write_code {"path": "lib/new/a.py", "content": "x = 1"}` | `file not found` | the file with its folders |
-| `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: no list | operations, numbered |
+| `write_code {"path": "new.py", "content": "x = 1"}` | refused | a new file; an existing one is never replaced |
+| `write_code {"path": "lib/new/a.py", "content": "x = 1"}` | `file not found` | the file and its folders |
+| `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: not a list | operations, numbered |
 | `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """
 WRONG = 1
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, or with ``--check`` say which are not as they would be written."""
+    """Write the files; with ``--check``, only report those that are stale."""
     stale = [path for path, text in generated().items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" not in arguments:
         for path in stale:
@@ -67,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 
 def generated() -> dict[Path, str]:
-    """Return every generated file of the checkout with its text."""
+    """Return all generated files of the checkout, each with its text."""
     root = Path(__file__).parents[2]
     reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY), *_vocabulary()])
     return {
@@ -83,9 +84,9 @@ def generated() -> dict[Path, str]:
 
 
 def _ripgrep_flags() -> str:
-    """Return ripgrep's flags, a line each: long name, letter, "value" where it takes one; tabs between.
+    """Return ripgrep's flags, one per line, tab-separated: long name, letter, and "value" if it takes one.
 
-    Its manual tells letters and values, its completions also the flags that undo others.
+    Letters and values come from its manual; its completions also list the flags that undo others.
     """
     program = bundled_ripgrep() or "rg"
     manual, completions = (
@@ -95,13 +96,13 @@ def _ripgrep_flags() -> str:
     rows = dict.fromkeys(re.findall(r"^complete -c rg .*?-l ([a-z0-9-]+)", completions, re.MULTILINE), "\t")
     for line in re.sub(r"\\f[BIRP]|\\(?=-)", "", manual).splitlines():
         flag = re.fullmatch(r"(?:-(.)(?: \S+)?, )?--([a-z0-9-]+)(=\S+)?", line.strip())
-        if flag and rows[flag[2]] == "\t":  # its heading comes before all lines that just mention it
+        if flag and rows[flag[2]] == "\t":  # a flag's heading comes before lines that merely mention it
             rows[flag[2]] = f"{flag[1] or ''}\t{'value' if flag[3] else ''}"
     return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
 
 
 def _commands() -> str:
-    """Return every command, a line each: name, what it may do or "local", first line of its help; tabs between."""
+    """Return all commands, one per line, tab-separated: name, its safety or "local", and the first line of its help."""
     rows: list[tuple[str, str, str]] = [
         (handler.command, handler.safety, REGISTRY.name_commands(handler.summary)) for handler in REGISTRY
     ]
@@ -117,16 +118,16 @@ def _section(handler: Handler) -> str:
 
 
 def _vocabulary() -> Iterator[str]:
-    """Yield what parameters are called besides, and calls as agents make them from habit."""
+    """Yield the alternative names of parameters, and examples of calls that use them."""
     yield HABITS
-    yield "| parameter | also taken for it, where a method has no parameter of that name |\n|---|---|"
+    yield "| parameter | also accepted, unless the method has a parameter of that name |\n|---|---|"
     yield from (
         f"| `{name}` | {' '.join(f'`{other}`' for other in others.split())} |" for name, others in SYNONYMS.items()
     )
     flags: dict[str, list[str]] = {}
     for name, (field, _) in FLAGS.items():
         flags.setdefault(field or "nothing", []).append(f"`{name}`")
-    yield from (f"| `{field}`, of a yes or no | {' '.join(names)} |" for field, names in flags.items())
+    yield from (f"| `{field}`, from a boolean | {' '.join(names)} |" for field, names in flags.items())
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Measures `fgrep lsp` as editors use it: beside other language servers on the same files, and ten editors at once."""
+"""Measures `fgrep lsp` as editors use it: against other language servers on the same files, and with ten editors."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from typing import IO, Any, Final, cast
 
 FGREP: Final = Path(sys.executable).with_name("flashgrep")
 OTHERS: Final = {".c": ["clangd", "--log=error"], ".go": ["gopls"], ".py": ["pylsp"]}
-"""Each language's own server, where it is installed."""
+"""Each language's own server; used if installed."""
 CAPABILITIES: Final = {
     "general": {"positionEncodings": ["utf-16"]},
     "textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}},
@@ -33,7 +33,7 @@ EDITORS, SECONDS, KEYS_A_SECOND = 10, 15, 12
 
 @dataclass(slots=True)
 class LanguageServer:
-    """A server in a process; calls block."""
+    """A language server in a process, with blocking calls."""
 
     command: list[str]
     root: Path
@@ -72,7 +72,7 @@ class LanguageServer:
         self._input.flush()
 
     def ask(self, method: str, params: Any) -> Any:
-        """Return the result of a request, None for an error; what the server asks meanwhile is answered by nothing."""
+        """Return the result of a request, None for an error; requests of the server are answered with null."""
         number = next(self._ids)
         self.send({"id": number, "method": method, "params": params})
         while True:
@@ -89,16 +89,16 @@ class LanguageServer:
                 return message.get("result")
 
     def open(self, path: Path, text: str) -> None:
-        """Tell of a text as it stands in the editor."""
+        """Open a document."""
         document = {"uri": path.as_uri(), "languageId": "", "version": 1, "text": text}
         self.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
 
     def memory(self) -> int:
-        """Return the megabytes that the process holds."""
+        """Return the memory of the process, in MB."""
         return read_memory(self.process.pid)
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         try:
             self.ask("shutdown", None)
             self.send({"method": "exit"})
@@ -109,20 +109,20 @@ class LanguageServer:
 
 
 def read_memory(pid: int) -> int:
-    """Return the resident memory in megabytes of a process and those that it has started."""
+    """Return the resident memory, in MB, of a process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
     return own + sum(read_memory(int(child)) for child in children)
 
 
 def read_processor_time(pid: int) -> float:
-    """Return the milliseconds of processor time that a process and its children that have ended took."""
+    """Return the processor time, in ms, of a process and its ended children."""
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]
     return 1000 * sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the milliseconds that a call takes, and its result."""
+    """Return the time that a call takes, in ms, and its result."""
     began = time.perf_counter()
     result = run()
     return 1000 * (time.perf_counter() - began), result
@@ -137,7 +137,7 @@ def show(name: str, times: list[float], more: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What all servers of a language are asked: files, places in them where something is called, and names."""
+    """The requests to all servers of a language: files, positions of calls in them, and names."""
 
     files: dict[Path, str]
     places: list[tuple[Path, int, int]]
@@ -146,7 +146,7 @@ class Questions:
 
 
 def choose_questions(root: Path, suffix: str) -> Questions | None:
-    """Return questions spread over a tree's files of one language, the same ones for each run; None: it has too few."""
+    """Return requests spread over a tree's files of one language, the same in each run; None: too few files."""
     paths = sorted(path for path in root.rglob(f"*{suffix}") if path.is_file() and path.stat().st_size > LEAST_BYTES)
     if len(paths) < FILES:
         return None
@@ -168,7 +168,7 @@ def choose_questions(root: Path, suffix: str) -> Questions | None:
 
 
 def compare_servers(root: Path, environ: dict[str, str]) -> None:
-    """Print how long `fgrep lsp` and each language's own server take for the same questions about a tree."""
+    """Print the times of `fgrep lsp` and of each language's own server for the same requests about a tree."""
     for suffix, command in OTHERS.items():
         asked = choose_questions(root, suffix)
         if asked is None:
@@ -183,7 +183,7 @@ def compare_servers(root: Path, environ: dict[str, str]) -> None:
 
 
 def measure_server(server: LanguageServer, asked: Questions, began: float) -> None:
-    """Print how long one server takes."""
+    """Print the times of one server."""
     print(f"{' '.join([Path(server.command[0]).name, *server.command[1:]])}, {asked.large.suffix}", flush=True)
 
     def define(path: Path, line: int, column: int) -> Any:
@@ -200,7 +200,7 @@ def measure_server(server: LanguageServer, asked: Questions, began: float) -> No
     for path, text in asked.files.items():
         if path != first[0]:
             server.open(path, text)
-        outline(path)  # the file is read, and parsed by servers that need that
+        outline(path)  # warm-up: the server reads and parses the file
     found = [measure(lambda place=place: define(*place)) for place in asked.places]  # type: ignore[misc]
     show("definition", [took for took, _ in found], f"{sum(bool(one) for _, one in found)} found")
     found = [measure(lambda name=name: server.ask("workspace/symbol", {"query": name})) for name in asked.names]  # type: ignore[misc]
@@ -212,7 +212,7 @@ def measure_server(server: LanguageServer, asked: Questions, began: float) -> No
 
 
 def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
-    """Print what ten editors at once wait for: each types into a file of its own, searches and asks for definitions."""
+    """Print the waiting times of ten editors at once: each types into its own file, searches, and opens definitions."""
     suffix = max(OTHERS, key=lambda one: sum(1 for _ in root.rglob(f"*{one}")))
     asked = choose_questions(root, suffix)
     if asked is None:
@@ -243,7 +243,7 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
         show(name, taken)
     took = (read_processor_time(daemon) - began) / max(1, sum(map(len, times.values())))
     print(f"  processor time of the daemon {took:.1f} ms a question")
-    print(f"  memory of a front at most {max(memory, default=0)} MB, of the daemon {read_memory(daemon)} MB")
+    print(f"  memory: fgrep lsp at most {max(memory, default=0)} MB, the daemon {read_memory(daemon)} MB")
     if failed:
         sys.exit(f"{len(failed)} editors failed: {failed[0]}")
 
@@ -251,9 +251,9 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
 def type_text(
     editor: LanguageServer, path: Path, places: list[tuple[Path, int, int]], word: str, times: dict[str, list[float]]
 ) -> None:
-    """Type a word at the top of a file, again and again.
+    """Type a word at the top of a file, repeatedly.
 
-    Each key searches for what is typed, each eighth one goes to a definition in the text as it is then.
+    Each keystroke searches for the text typed so far; every eighth also goes to a definition in the unsaved text.
     """
     uri, began, typed = path.as_uri(), time.perf_counter(), 0
     search, define = times
@@ -261,7 +261,7 @@ def type_text(
         length = typed % len(word)
         start = {"line": 0, "character": length}
         change = {"range": {"start": start, "end": start}, "text": word[length]}
-        if length == 0:  # a line of its own
+        if length == 0:  # on its own line
             change["text"] = f"{word[0]}\n"
         typed += 1
         document = {"uri": uri, "version": typed + 1}

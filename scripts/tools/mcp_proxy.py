@@ -1,6 +1,6 @@
-"""Lets a client that speaks streamable HTTP, and knows no token, speak with what ships: an address, or a process.
+"""A proxy for clients of streamable HTTP without a token, to a server's address or to a process.
 
-Used by ``scripts/conformance``; a test's tool, for one client at a time and 127.0.0.1 alone.
+Used by ``scripts/conformance``; for tests only, one client at a time on 127.0.0.1.
 """
 
 import http.client
@@ -21,7 +21,7 @@ OWN = frozenset({"host", "connection", "content-length", "transfer-encoding"})
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """Answers by ``answer_post``; everything else than POST is not allowed, as there is no stream to listen on."""
+    """Answers POST by ``answer_post``; other methods are not allowed, since there is no stream to listen to."""
 
     def do_POST(self) -> None:
         """Answer a message."""
@@ -52,7 +52,7 @@ class Proxy(BaseHTTPRequestHandler):
 
 @contextmanager
 def proxy_to_address(url: str, token: str) -> Iterator[str]:
-    """Pass requests on to an address, with the token; what a header says otherwise is passed on as it is."""
+    """Forward requests to an address with the token; all other headers are forwarded unchanged."""
     target = urlsplit(url)
 
     class ToAddress(Proxy):
@@ -78,7 +78,7 @@ def proxy_to_address(url: str, token: str) -> Iterator[str]:
 
 @contextmanager
 def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterator[str]:
-    """Pass messages on to a process that speaks lines, and its answers back; what it says unasked is dropped."""
+    """Forward messages to a process as lines, and return its answers; its notifications are dropped."""
     waiting: dict[Any, queue.Queue[bytes]] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
         given, told = pipes_of(process)

@@ -1,7 +1,7 @@
-"""Makes flashgrep.mcpb, the bundle that Claude Desktop installs by a double click: the manifest and our sources.
+"""Builds flashgrep.mcpb, the bundle that Claude Desktop installs with a double click: the manifest and our sources.
 
-The bundle asks for the folder to search, since Claude Desktop opens none. uv, which the host has, installs the packages
-that pyproject.toml names (https://github.com/modelcontextprotocol/mcpb, manifest 0.4, server type "uv").
+The bundle asks for the folder to search, since Claude Desktop has no open folder. The host's uv installs the packages
+in pyproject.toml (https://github.com/modelcontextprotocol/mcpb, manifest 0.4, server type "uv").
 """
 
 import argparse
@@ -18,7 +18,7 @@ SHIPPED = ("flashgrep", "skills", "pyproject.toml", "README.md", "LICENSE")
 
 
 def make_manifest(server: dict[str, Any]) -> dict[str, Any]:
-    """Return the bundle's manifest; ``server``: what server.json tells registries."""
+    """Return the bundle's manifest; ``server``: the contents of server.json."""
     run = ["run", "--directory", "${__dirname}", "flashgrep", "mcp", "--project", "${user_config.project}"]
     return {
         "manifest_version": "0.4",

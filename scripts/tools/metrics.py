@@ -1,8 +1,8 @@
 """Measures of how readable a package is: sizes, one-use helpers, comments, names.
 
-``--check`` compares them with ``LIMITS``, which only ever go down: it fails when a measure got worse, and asks for the
-limit to be lowered when a measure got better. ``--lower`` writes today's measures as the limits. ``LEAST`` is the other
-way round.
+``--check`` compares them with ``LIMITS``, which should only go down: it fails if a measure is above its limit, or so
+far below that the limit should be lowered. ``--lower`` writes the current measures as limits. ``LEAST`` has lower
+bounds.
 """
 
 import argparse
@@ -26,23 +26,23 @@ LIMITS = {
     "private functions used once": 299,  # those that are handed on are not counted
     "functions named by a participle": 12,
 }
-"""The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
+"""Upper bounds. Lower them whenever a change makes that possible; raise them only for features."""
 
 LEAST = {"comment lines, %": 4.0}
-"""The least each measure may be."""
+"""Lower bounds."""
 
 SMALL = 60
-"""Lines of a module that may be too small to stand alone."""
+"""Most lines of a module that counts as small."""
 
 SLACK = {"lines": 500, "modules": 3, "private functions used once": 10, "functions named by a participle": 5}
-"""How far a measure may be below its limit before the limit has to follow."""
+"""How far a measure may be below its limit before the limit must be lowered."""
 
 PARTICIPLE = re.compile(r"_?(?:\w+_)?(?:\w{2,}ed|shown|told|said|sent|left|kept|given|taken|made|held|read_out|found)")
 NOT_PARTICIPLES = {"need", "feed", "embed", "seed", "shed", "exceed", "proceed", "speed"}
 
 
 class Function(NamedTuple):
-    """A function of the package: where it is, how many lines it has, whether something other than its name calls it."""
+    """A function of the package; a decorated one may be called by other means than its name."""
 
     path: Path
     name: str
@@ -52,7 +52,7 @@ class Function(NamedTuple):
 
 
 class House(NamedTuple):
-    """What is measured: lines of modules, functions, names by use and by call, lines of comment and of code."""
+    """The measured data: lines of modules, functions, names by use and by call, lines of comments and of code."""
 
     lines: dict[Path, int]
     functions: list[Function]
@@ -86,7 +86,7 @@ def read_house(folder: Path) -> House:
 
 
 def find_functions(path: Path, tree: ast.Module) -> Iterator[Function]:
-    """Yield the functions of a module, methods and nested ones too."""
+    """Yield the functions of a module, including methods and nested functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -99,14 +99,14 @@ def name_of(node: ast.AST) -> str:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a function is its module's or class's own."""
+    """Return whether a function is private to its module or class."""
     return name.startswith("_") and not name.endswith("__")
 
 
 def find_once_used(house: House) -> list[Function]:
-    """Return the private functions that their module uses in one place; several of one name share their uses.
+    """Return the private functions that their module uses only once; functions of the same name share their uses.
 
-    One that is handed on there, as a task or a callback, needs its name and is left out.
+    Functions passed as values, such as callbacks, need a name and are left out.
     """
     private = [function for function in house.functions if is_private(function.name) and not function.decorated]
     defined = Counter(function[:2] for function in private)
@@ -118,7 +118,7 @@ def find_once_used(house: House) -> list[Function]:
 
 
 def find_participles(house: House) -> list[Function]:
-    """Return the functions whose name is a state (``_told``, ``_shown``), not a verb; properties may be states."""
+    """Return the functions named by a participle (``_told``, ``_shown``) instead of a verb, except for properties."""
     return [
         function
         for function in house.functions
@@ -130,7 +130,7 @@ def find_participles(house: House) -> list[Function]:
 
 
 def find_recurring_names(house: House) -> dict[str, int]:
-    """Return the module names that stand in several folders."""
+    """Return the module names that occur in several folders."""
     names = Counter(path.name for path in house.lines if not path.name.startswith("__"))
     return {name: count for name, count in names.items() if count > 1}
 
@@ -160,7 +160,7 @@ def measure(house: House) -> dict[str, float]:
 
 
 def check(measures: dict[str, float]) -> list[str]:
-    """Return what is over its limit, or so far below that the limit has to follow."""
+    """Return the measures above their limits, or so far below that the limit must be lowered."""
     faults = []
     for name, limit in LIMITS.items():
         found = measures[name]
@@ -170,7 +170,7 @@ def check(measures: dict[str, float]) -> list[str]:
             faults.append(f"{name}: {found:g}, far below its limit of {limit}: run scripts/metrics --lower")
     for name, least in LEAST.items():
         if measures[name] < least:
-            faults.append(f"{name}: {measures[name]:g}, at least {least:g} wanted: say why, where a reader would ask")
+            faults.append(f"{name}: {measures[name]:g}, at least {least:g} required: give reasons where readers ask")
     return faults
 
 

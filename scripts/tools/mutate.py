@@ -1,10 +1,10 @@
-"""A spot-check by mutation: which small faults in the code that decides pass unnoticed.
+"""A mutation test by samples: which small faults in the central code go unnoticed by the tests.
 
-The faults are mutmut's. Its own runner is not used: it switches a fault on within the test process, and what a test
-starts as a process of its own would run without it. Here each fault is written into a copy of the checkout.
+The mutations are mutmut's, but not its runner: that enables a fault only in the test process, not in processes that
+tests start. Here each fault is written into a copy of the checkout.
 
-Not drawn are changes of prose (a string with a space): what a message says is read by people and told apart by code.
-Exit status 1 when more than 15 % of a target's faults survive.
+Mutations of prose (strings with a space) are skipped: messages are for people; code uses error codes. The exit status
+is 1 if more than 15 % of a target's mutants survive.
 """
 
 import argparse
@@ -32,14 +32,14 @@ from mutmut.mutation.file_mutation import Mutation, create_mutations
 ROOT: Final = Path(__file__).resolve().parents[2]
 MOST_SURVIVORS: Final = 0.15
 SLOWER: Final = 5
-"""A fault that makes the tests this many times slower than they are alone is a fault they notice."""
+"""A mutant counts as noticed if it makes the tests this many times slower."""
 
 Outcome = Literal["killed", "timeout", "survived"]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is broken, and the tests that should notice, the quickest first; both as patterns of paths."""
+    """The modules to mutate, and the tests that should notice, the fastest first; both as path patterns."""
 
     name: str
     modules: str
@@ -63,12 +63,12 @@ TARGETS: Final = (
 
 
 def main() -> int:
-    """Check the targets asked for and return the exit status."""
+    """Check the requested targets, and return the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="; ".join(found.name for found in TARGETS))
-    parser.add_argument("--sample", type=int, default=60, help="how many faults of each target are tried")
-    parser.add_argument("--seed", type=int, default=8, help="which they are")
-    parser.add_argument("--workers", type=int, default=2, help="how many are tried at a time")
+    parser.add_argument("--sample", type=int, default=60, help="number of faults to try per target")
+    parser.add_argument("--seed", type=int, default=8, help="seed of the sample")
+    parser.add_argument("--workers", type=int, default=2, help="number of faults tried at a time")
     wanted = parser.parse_args()
     known = {target.name: target for target in TARGETS}
     if unknown := set(wanted.targets) - known.keys():
@@ -122,7 +122,7 @@ def _diff(module: str, before: str, after: str) -> str:
 
 
 def _tried(target: Target, mutants: Sequence[Mutant], folder: Path, workers: int) -> list[Outcome]:
-    """Return what became of each, several tried at a time, each in a copy of the checkout."""
+    """Return the outcome of each mutant; several run at a time, each in its own copy of the checkout."""
     copies: SimpleQueue[Path] = SimpleQueue()
     for at in range(workers):
         copies.put(_copy(folder / str(at)))
@@ -155,7 +155,7 @@ def _seconds_alone(copies: "SimpleQueue[Path]", tests: Sequence[str]) -> float:
     copy = copies.get()
     begun = time.monotonic()
     if _status(copy, tests, 600.0) != 0:
-        sys.exit("error: the tests fail without any fault put in")
+        sys.exit("error: the tests fail without any fault")
     copies.put(copy)
     return time.monotonic() - begun
 
@@ -167,9 +167,9 @@ def _outcome(status: int | None) -> Outcome:
 
 
 def _status(copy: Path, tests: Sequence[str], seconds: float) -> int | None:
-    """Run tests up to the first that fails; return pytest's status, None when the time was up."""
+    """Run tests until one fails; return pytest's status, or None on timeout."""
     plain = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
-    # Sources change within one second and at one length: a cached byte code file would be taken for the new one.
+    # Sources change within a second and keep their length, so stale byte code would be taken for current.
     environ = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", *plain, *tests],
@@ -184,7 +184,7 @@ def _status(copy: Path, tests: Sequence[str], seconds: float) -> int | None:
         except subprocess.TimeoutExpired:
             return None
         finally:
-            with suppress(ProcessLookupError):  # whoever it started and left belongs to its group
+            with suppress(ProcessLookupError):  # processes that the tests left behind are in the group
                 os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""The project that the tests of the plugins for editors know."""
+"""The sample project for tests of the editor plugins."""
 
 import subprocess
 from pathlib import Path
@@ -22,7 +22,7 @@ def main():
 
 
 def make_parcels(folder: Path) -> None:
-    """Make the project in an empty folder, as a git work tree."""
+    """Create the project in an empty folder, as a git work tree."""
     subprocess.run(["git", "init", "-q", folder], check=True)
     for path, text in FILES.items():
         (folder / path).parent.mkdir(exist_ok=True)

@@ -1,11 +1,11 @@
-"""The pipes of a process that was started with both, typed as there."""
+"""Typed access to the pipes of a process."""
 
 from subprocess import Popen
 from typing import IO, AnyStr
 
 
 def pipes_of(process: Popen[AnyStr]) -> tuple[IO[AnyStr], IO[AnyStr]]:
-    """Return a process's standard input and output; ValueError if one is no pipe."""
+    """Return a process's stdin and stdout; raise ValueError unless both are pipes."""
     if process.stdin is None or process.stdout is None:
         raise ValueError("the process was started without pipes")
     return process.stdin, process.stdout

@@ -1,4 +1,4 @@
-"""ripgrep's integration tests with `fgrep rg` in its place: without a daemon, and in indexed projects."""
+"""Runs ripgrep's integration tests with `fgrep rg` instead of ripgrep: without a daemon, and in indexed projects."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 PLAIN = '#!/bin/sh\nexec "{fgrep}" rg "$@"\n'
-# A test has a folder of its own, .../ripgrep-tests/NAME/NUMBER, and may run ripgrep anywhere below.
+# Each test has its own folder, .../ripgrep-tests/NAME/NUMBER, and may run ripgrep anywhere below it.
 INDEXED = """#!/bin/sh
 top=$(pwd | sed 's#\\(.*/ripgrep-tests/[^/]*/[0-9]*\\).*#\\1#')
 "{fgrep}" index "$top" >/dev/null 2>&1 </dev/null
@@ -20,7 +20,7 @@ exec "{fgrep}" rg "$@"
 
 
 def main() -> int:
-    """Build the tests and run them three times; 1 if one that ripgrep passes fails."""
+    """Build the tests and run them three times; return 1 if one fails that ripgrep passes."""
     parser = argparse.ArgumentParser(prog="scripts/ripgrep_suite", description=__doc__)
     parser.add_argument("checkout", type=Path, help="a checkout of ripgrep's repository")
     options = parser.parse_args()
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def build(checkout: Path) -> Path:
-    """Return the program that holds the tests; building it takes some minutes the first time."""
+    """Return the program with the tests; the first build takes some minutes."""
     command = ["cargo", "test", "--ignore-rust-version", "--no-run", "--test", "integration", "--features", "pcre2"]
     done = subprocess.run([*command, "--message-format=json"], cwd=checkout, stdout=subprocess.PIPE, check=True)
     made = [json.loads(line) for line in done.stdout.splitlines()]
@@ -49,7 +49,7 @@ def build(checkout: Path) -> Path:
 
 
 def run(tests: Path, checkout: Path, program: Path, folder: Path, name: str) -> dict[str, bool]:
-    """Run all tests with this program as ripgrep, and return which of them passed."""
+    """Run all tests with this program as ripgrep, and return whether each passed."""
     environ = {
         **os.environ,
         "CARGO_BIN_EXE_rg": str(program),

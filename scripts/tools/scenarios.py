@@ -1,4 +1,4 @@
-"""The ledger of scenarios: which there are, which test stands for each, and how that test went."""
+"""The ledger of scenarios: each scenario, its test, and the test's outcome."""
 
 import argparse
 import ast
@@ -18,7 +18,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "tests" / "scenarios"
 PASSING_BY: Final = frozenset({"skip", "skipif", "xfail", "importorskip"})
-"""Names by which a test would not truly run."""
+"""Names that would let a test pass without running."""
 Status = Literal["passed", "failed", "skipped", "not run", "no test"]
 WORST_FIRST: Final[tuple[Status, ...]] = ("failed", "skipped", "not run", "passed")
 
@@ -36,17 +36,17 @@ class Scenario(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioTest:
-    """A test function: its module (as ``tests.scenarios.test_seed_004``), the scenarios it says it stands for."""
+    """A test function: its module (like ``tests.scenarios.test_seed_004``), and the scenarios it declares."""
 
     module: str
     name: str
     scenarios: tuple[Scenario, ...]
     passed_by: tuple[str, ...]
-    """Names of PASSING_BY that it uses."""
+    """The names of PASSING_BY that it uses."""
 
 
 def wanted(file: Path = FOLDER / "ledger.toml") -> list[Scenario]:
-    """Return every scenario there is, in the documents' order."""
+    """Return all scenarios, in the order of the documents."""
     table = tomllib.loads(file.read_text(encoding="utf-8"))
     return [
         Scenario(group["seed"], group["name"], name) for group in table["requirement"] for name in group["scenarios"]
@@ -54,12 +54,12 @@ def wanted(file: Path = FOLDER / "ledger.toml") -> list[Scenario]:
 
 
 def read_tests(folder: Path = FOLDER) -> list[ScenarioTest]:
-    """Return the tests of the modules in a folder, read without importing them."""
+    """Return the tests in a folder's modules, parsed without importing them."""
     return [test for file in sorted(folder.glob("test_*.py")) for test in _tests_of(file)]
 
 
 def problems(scenarios: Sequence[Scenario], tests: Sequence[ScenarioTest]) -> list[str]:
-    """Return what keeps scenarios and tests from being one to one, and tests that would not truly run."""
+    """Return violations: scenarios and tests not one to one, and tests that might not run."""
     found: list[str] = []
     standing = [scenario for test in tests for scenario in test.scenarios]
     for scenario in scenarios:
@@ -68,14 +68,14 @@ def problems(scenarios: Sequence[Scenario], tests: Sequence[ScenarioTest]) -> li
             found.append(f"{scenario}: {times} tests")
     for test in tests:
         if len(test.scenarios) != 1:
-            found.append(f"{test.name}: stands for {len(test.scenarios)} scenarios")
+            found.append(f"{test.name}: declares {len(test.scenarios)} scenarios")
         found += [f"{test.name}: no such scenario: {one}" for one in test.scenarios if one not in scenarios]
         found += [f"{test.name}: may not use {name}" for name in test.passed_by]
     return found
 
 
 def outcomes(junit: Path) -> dict[tuple[str, str], Status]:
-    """Return how tests went by module and name, the worst of a test's parameters, from a JUnit file of ours."""
+    """Return outcomes by module and name from a JUnit file; for a parametrized test, the worst."""
     found: dict[tuple[str, str], Status] = {}
     for case in ET.parse(junit).iter("testcase"):  # noqa: S314 - written by pytest for us
         key = (case.get("classname", ""), case.get("name", "").partition("[")[0])
@@ -140,12 +140,12 @@ def _rows(
 
 
 def main() -> int:
-    """Print the ledger; the exit status is 1 when a scenario has no test or its test did not pass."""
+    """Print the ledger; return 1 if a scenario has no test or its test did not pass."""
     parser = argparse.ArgumentParser(prog="scripts/scenarios", description=__doc__)
-    parser.add_argument("seeds", nargs="*", metavar="SEED", help="only these documents, as 004")
+    parser.add_argument("seeds", nargs="*", metavar="SEED", help="only these documents, e.g. 004")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--list", action="store_true", help="do not run the tests")
-    how.add_argument("--junit", type=Path, help="take how tests went from this file of pytest --junitxml")
+    how.add_argument("--junit", type=Path, help="read outcomes from this file of pytest --junitxml")
     options = parser.parse_args()
     everything = wanted()
     known = sorted({scenario.seed for scenario in everything})

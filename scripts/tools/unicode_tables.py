@@ -1,8 +1,8 @@
 """Writes the Unicode data of patterns from the sources of the regex-syntax crate, whose tables ripgrep uses.
 
-A line of the data is the names of one set and, behind a tab, its ranges: hexadecimal, each start relative to the end
-before it, ``.length`` behind it where that is not 0. Names are normalised as the crate does it; those of general
-categories begin with ``gc=``, those of scripts with ``sc=``. The last line has the characters equal but for case.
+Each line has the names of a set and, after a tab, its ranges: hexadecimal, each start relative to the previous end,
+then ``.length`` unless that is 0. Names are normalised as in the crate; general categories start with ``gc=``, scripts
+with ``sc=``. The last line has the characters that differ only in case.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def read_aliases(source: str) -> dict[str, list[str]]:
 
 
 def write_ranges(ranges: Ranges) -> str:
-    """Return ranges as the data file has them."""
+    """Return ranges in the format of the data file."""
     parts, end = [], 0
     for low, high in ranges:
         parts.append(f"{low - end:x}" + (f".{high - low:x}" if high > low else ""))
@@ -87,7 +87,7 @@ def read_tables(folder: Path) -> Iterable[str]:
     for prefix, sets, aliases in sources:
         for name, ranges in sets.items():
             names = aliases.get(name, [name.lower()])
-            # The crate's sets of categories may name surrogates, which no text in UTF-8 has.
+            # The crate's categories may include surrogates, which UTF-8 cannot contain.
             plain = complement(complement(ranges))
             yield " ".join(prefix + alias for alias in names) + "\t" + write_ranges(plain)
     orbits: dict[str, None] = {}
@@ -99,9 +99,9 @@ def read_tables(folder: Path) -> Iterable[str]:
 
 
 def main() -> int:
-    """Write the data file, or compare it."""
+    """Write the data file, or check it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("crate", type=Path, help="folder of the crate's sources, as cargo unpacks it")
+    parser.add_argument("crate", type=Path, help="folder of the crate's sources, as unpacked by cargo")
     parser.add_argument("--check", action="store_true", help="only compare; status 1 if it differs")
     given = parser.parse_args()
     text = "\n".join(read_tables(given.crate / "src" / "unicode_tables")) + "\n"

@@ -1,8 +1,8 @@
-"""Trace one real call through a daemon: which of the package's files it enters, in which order.
+"""Trace one real call through a daemon: the package's files that it enters, in order.
 
-The daemon runs in this process over a copy of the package as its project, with all stages of the index ready, and
-every thread of it is traced while the call is answered. The call is made twice; the second is traced, so that what
-is imported or opened at first use does not count.
+The daemon runs in this process on a copy of the package as its project, with all stages of the index ready, and all
+its threads are traced during the call. The call is made twice and the second one is traced, so that imports and files
+opened at first use do not count.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from flashgrep.paths import Paths, cache_folder, state_folder
 PACKAGE = str(Path(flashgrep.__file__).parent) + "/"
 
 FEW = 10
-"""Fewer lines than these a reader takes by the name of their function, without opening the file."""
+"""Files with fewer executed lines are counted separately: a reader understands them by the function's name."""
 READY_SECONDS = 120
 """The package is indexed in about 10 s."""
 
@@ -42,21 +42,21 @@ EXAMPLES = {
     "list_files": {"filter": "reader"},
     "glob": {"pattern": "**/*.py"},
 }
-"""What is asked where no parameters are given."""
+"""Default parameters of methods."""
 
 
 TraceFunction = Callable[[FrameType, str, Any], Any]
 
 
 class Trace:
-    """What any thread entered of the package while ``active``: files, their functions, and which lines of each ran."""
+    """The package's files, functions and lines that any thread executed while ``active``."""
 
     def __init__(self) -> None:
         self.active = False
         self.files: dict[str, dict[str, set[int]]] = {}
 
     def enter(self, frame: FrameType, _event: str, _given: object) -> TraceFunction | None:
-        """Note a call, and have its lines noted (``sys.settrace``)."""
+        """Record a call, and return the tracer of its lines (for ``sys.settrace``)."""
         name = frame.f_code.co_filename
         if not self.active or not name.startswith(PACKAGE):
             return None
@@ -71,7 +71,7 @@ class Trace:
 
 
 def wait_ready(connection: socket.socket, project: str) -> None:
-    """Return once every stage of the index is there."""
+    """Wait until every stage of the index is ready."""
     until = time.monotonic() + READY_SECONDS
     while True:
         state = send_request(connection, "$/indexing", {"root": project})["result"]
@@ -83,8 +83,8 @@ def wait_ready(connection: socket.socket, project: str) -> None:
 
 
 def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: dict[str, object]) -> None:
-    """Ask, then ask again with the trace on, and end the daemon."""
-    sys.settrace(None)  # this is the client
+    """Make the call, repeat it with tracing, and stop the daemon."""
+    sys.settrace(None)  # this thread is the client
     try:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(READY_SECONDS)
@@ -103,7 +103,7 @@ def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: di
 
 
 def main() -> int:
-    """Run the daemon, make the call, print its walk."""
+    """Run the daemon, make the call, and print the trace."""
     parser = argparse.ArgumentParser(prog="scripts/walk", description=__doc__.partition("\n")[0])
     parser.add_argument("method")
     parser.add_argument("params", nargs="?", type=json.loads, help="a JSON object; `project` is added")
@@ -125,7 +125,7 @@ def main() -> int:
 
         run(environ, {"tcp": {"enabled": False}}, start_call)
         sys.settrace(None)
-    # A coroutine that is only resumed, to hand on what it awaits, runs no line of its own.
+    # A coroutine that is only resumed to pass on a result executes no line of its own.
     walked = {file: functions for file, functions in trace.files.items() if any(functions.values())}
     lines = {file: sum(map(len, functions.values())) for file, functions in walked.items()}
     print("functions  lines  file")

@@ -1,4 +1,4 @@
-"""Tests the page in a real browser, with screenshots in build/web; measures how soon a key has its first result."""
+"""Tests the page in a real browser, with screenshots in build/web; measures the time from keystroke to first result."""
 
 import argparse
 import os
@@ -42,7 +42,7 @@ WATCH: Final = """() => {
 def main() -> None:
     """Run the tests, or measure; exit with the status of the tests."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keys in this tree instead")
+    parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keystrokes in this tree instead")
     parser.add_argument("--offline", action="store_true", help="install nothing")
     arguments = parser.parse_args()
     if arguments.latency:
@@ -61,7 +61,7 @@ def main() -> None:
 
 @contextmanager
 def serve_page(tree: Path) -> Iterator[str]:
-    """Have the user's daemon serve the page; yield a link to it."""
+    """Serve the page from the user's daemon; yield a link to it."""
     command = [str(FGREP), "web", "--no-browser", "--port", "0", str(tree)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -71,7 +71,7 @@ def serve_page(tree: Path) -> Iterator[str]:
 
 
 def measure_keys(tree: Path) -> None:
-    """Print how long it took from each key to the first results on the screen, the pause for more keys included."""
+    """Print the times from each keystroke to the first results on the screen, including the debounce delay."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     times: dict[int, list[float]] = {}
     with serve_page(tree) as link, sync_playwright() as playwright:
