@@ -22,14 +22,14 @@ WIDE: Final = 1_500
 """A longer line, in bytes, is cut inside."""
 _WINDOW: Final = 1_000
 _REST: Final = 250
-"""Minimum bytes left of a line after a cut inside it; keeps clear of its ``\\r\\n`` too."""
+"""Minimum bytes left of a line after a cut inside it; this also keeps cuts away from its ``\\r\\n``."""
 _MARGIN: Final = 200
 """Most blanks at a line's beginning that count as indentation."""
 _BLANK: Final = 0x20
 _NEWLINE: Final = 10
 CHARACTER_MASK: Final = 0xC0
 CHARACTER_REST: Final = 0x80
-"""A byte of UTF-8 under the mask that does not begin a character; at most three follow one that does."""
+"""A byte of UTF-8 with this value under the mask continues a character; at most three follow its first byte."""
 
 # Ranks
 
@@ -45,7 +45,7 @@ _NESTED: Final = 60
 _INSIDE: Final = 1 << 60
 """Rank of a cut inside a line: above any depth."""
 _CLOSES: Final = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", np.uint8))
-"""By first byte: whether a line closes what is before."""
+"""By first byte: whether a line begins by closing a bracket."""
 _GOES_ON: Final = tuple(
     int.from_bytes(word, "little") for word in b"else elif exce fina catc resc ensu then done esac".split()
 )
@@ -151,7 +151,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
-    # A unit belongs to the previous one if it closes or continues it, or is what a comment or a decorator is about.
+    # A unit belongs to the previous one if it closes or continues it, or if that is a comment or a decorator about it.
     words = units.words
     hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24])
     for word in _GOES_ON:
@@ -210,7 +210,7 @@ def _gather_siblings(starts: list[int], last: list[int], ranks: Ints, first: int
 
 
 def _join_tiny(ranges: list[tuple[int, int]], starts: list[int], last: list[int], ranks: Ints) -> list[tuple[int, int]]:
-    """Return the ranges with the tiny ones joined to the neighbour a worse cut parts them from, where that fits."""
+    """Return the ranges, with each tiny one joined to the neighbour behind the worse cut if both together fit."""
     joined: list[tuple[int, int]] = []
     joins_next = False
     for number, (first, end) in enumerate(ranges):

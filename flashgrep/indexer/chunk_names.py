@@ -1,7 +1,7 @@
-"""What a chunk is called.
+"""The names of chunks.
 
-Of code: the definition it mostly holds or is a part of, and the signatures around it.
-Of Markdown: the path of headings it is under.
+In code: the definition that a chunk mostly contains or is a part of, and the signatures around it.
+In Markdown: the path of headings that a chunk is under.
 """
 
 import re
@@ -34,7 +34,7 @@ from flashgrep.lazy import LazyAttribute
 HEADER_BYTES: Final = 200
 """Maximum number of bytes of the signatures that go with a part of a definition."""
 _NAME_BYTES: Final = 200
-"""People do not write longer names."""
+"""Bytes used of a name; people do not write longer ones."""
 _NAME_PARTS: Final = 12
 _EXTENSION: Final = KIND_ID["extension"]
 NAMED_KINDS: Final = tuple(KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"}))
@@ -57,7 +57,7 @@ _LEVELS: Final = 6
 _TEXT: Final = STEP
 """Rank added to a cut that is not before a heading."""
 _FENCED: Final = 2 * STEP
-"""Rank added to a cut in a fence, or between a heading and what is under it."""
+"""Rank added to a cut in a fence, or between a heading and its text."""
 _MARKS: Final = np.frombuffer(b"#=-`~", np.uint8)
 """First letters of the lines that may make or fence off a heading."""
 
@@ -74,20 +74,20 @@ class Outline:
             start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
             good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
             good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
-            if parsed.language == "markdown":  # its headings have a way of their own, below, and examples name nothing
+            if parsed.language == "markdown":  # its headings are found below, and its examples name nothing
                 good &= False
             good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
             table = table[good]
             table = table[np.lexsort((-table[:, END], table[:, START]))]
         self.spans: Ints = table[:, (START, END)]
-        """Start and end of each definition, ordered by start, the outer one first."""
+        """Start and end of each definition, sorted by start, the outer one first."""
         self._rows: list[list[int]] = table.tolist()
         self._starts: list[int] = table[:, START].tolist()
         self._above: list[int] = []
         """The innermost definition around each, -1 for none."""
         open_rows: list[int] = []
         for index, row in enumerate(self._rows):
-            # Rows are ordered by where they begin: what ends before this one does not hold it.
+            # Rows are sorted by where they begin: one that ends before this row does not contain it.
             while open_rows and self._rows[open_rows[-1]][END] < row[END]:
                 open_rows.pop()
             self._above.append(open_rows[-1] if open_rows else -1)
@@ -95,7 +95,7 @@ class Outline:
         self._signatures: dict[int, str] = {}
 
     def name(self, start: int, end: int) -> tuple[str, str]:
-        """Return the kind and the qualified name of what a chunk is about, two empty texts for nothing."""
+        """Return the kind and the qualified name of what a chunk is about, or two empty strings."""
         around = next(self._find_around(start, end), -1)
         if around >= 0 and self._rows[around][KIND] in _CALLABLE:
             return self._describe(around)
@@ -150,7 +150,7 @@ class Outline:
     def _describe(self, index: int) -> tuple[str, str]:
         """Return a definition's kind and its qualified name.
 
-        A qualifier (``Stack::push``) is in for the type around.
+        A qualifier (``Stack::push``) takes the place of the type around.
         """
         parts: list[str] = []
         at = index
@@ -190,7 +190,7 @@ class Sections:
     def name(self, start: int, end: int) -> str:
         """Return the path of headings a chunk begins under, empty for none.
 
-        A heading in its first quarter counts if it is a subheading of that one, whose text was an introduction.
+        A subheading in the chunk's first quarter counts instead: the text before it was an introduction.
         """
         index = max(0, bisect_right(self.offsets, start) - 1)
         if index >= len(self.offsets) or self.offsets[index] >= end:
@@ -201,7 +201,7 @@ class Sections:
 
 
 def find_sections(data: bytes, units: Units, ranks: Ints) -> Sections:
-    """Return the headings, and the ranks given with cuts before headings made the best ones."""
+    """Return the headings, and the ranks with cuts before headings made the best."""
     found, fenced = _find_headings(data, units)
     ranks = ranks + _TEXT
     for first, end in fenced:

@@ -1,8 +1,8 @@
 """Cuts texts into chunks for search by meaning, along their known definitions and headings.
 
-The idea of cutting by syntax with siblings merged is that of cAST (Zhang and others, 2025); here the cuts come from
-columns of offsets instead of a tree, so nothing is parsed. The indexer and search both cut with this module: what waits
-for the index is cut as if it were stored.
+The idea of cutting by syntax and merging siblings is that of cAST (Zhang and others, 2025); here the cuts come from
+columns of offsets instead of a tree, so nothing is parsed. The indexer and search both use this module: pending files
+are cut like indexed ones.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ _LARGEST: Final = 4_000_000
 _TABLE: Final = 1 << 18
 """A larger text also counts as data if few of its bytes are letters, or if it is code that hardly defines anything."""
 _SPREAD: Final = 1 << 16
-"""Bytes a function or a type of such code has on average: registers of a chip, tables of characters, fonts."""
+"""Average bytes per function or type in such code: registers of a chip, tables of characters, fonts."""
 _LETTERS: Final = 0.5
 """Share of letters in the bytes of prose and code; hexadecimal tables have less."""
 _BLANKS: Final = bytes(range(0x21))
@@ -43,7 +43,7 @@ MOST_DEFINES: Final = 12
 
 
 def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
-    """Return a text's chunks with the words of each; ``parsed``: its symbols where its language has any."""
+    """Return a text's chunks with the words of each; ``parsed``: its symbols, if its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
     if parsed is not None and language in HOSTS:  # a section is about its text, not what its examples define
         parsed = replace(parsed, definitions=parsed.definitions[parsed.definitions[:, DECLARES] == 0])
@@ -65,9 +65,9 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
 
 
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
-    """Return what an embedder is given: the chunk's text below its file, its name and the header of what it is part of.
+    """Return the input for an embedder: the chunk's path, its name and header, then its text.
 
-    The embedded model was trained on code with this context. Of several files with one text, the first gives its name.
+    The embedded model was trained on code with this context. If several files have this text, the path is the first's.
     """
     text = data[chunk.start : chunk.end].decode("utf-8", "replace")
     around = (path.decode("utf-8", "replace"), chunk.name, chunk.header)
@@ -119,7 +119,7 @@ def measure_head(data: bytes, language: str | None, parsed: ParsedFile | None) -
 
 
 def _is_table(data: bytes, parsed: ParsedFile | None) -> bool:
-    """Return whether less than half of what is written are letters, or code hardly defines what does something."""
+    """Return whether less than half of the non-blank bytes are letters, or code has hardly any functions or types."""
     written = data[:_TABLE].translate(None, _BLANKS)
     if len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written):
         return True

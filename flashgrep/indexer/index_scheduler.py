@@ -38,14 +38,14 @@ END_SECONDS = 5.0
 
 FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
-"""After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
-(a full disk, say); answers come from scans meanwhile."""
+"""After a failure the indexer is started again: soon at first (it may have been killed), then after delays that double,
+up to this one (the disk may be full). Meanwhile answers come from scans."""
 
-MOST_ASKED = 200_000
+MOST_REQUESTED = 200_000
 """Most contents of revisions waiting to be stored for a project; the oldest requests are dropped."""
 
 EMBEDDER_RETRY_SECONDS = 60.0
-"""An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
+"""Delay before an embedder that did not answer is tried again; it doubles each time, up to an hour."""
 _HOUR = 3600.0
 
 
@@ -55,7 +55,7 @@ def wait_before_retry(first: float, most: float, failures: int) -> float:
 
 
 class PendingFiles(Protocol):
-    """The table of a project's files, and over it those that are pending."""
+    """A project's table of files, and the pending files that override it."""
 
     @property
     def pending(self) -> Mapping[bytes, Mark]:
@@ -105,13 +105,13 @@ class ProjectIndexing:
         self.done: set[LateStage] = set()
         """Late stages that have reached every text."""
         self.parsed_to = 0
-        """The texts of the table up to this number have their symbols."""
+        """Texts of the table with numbers up to this one have their symbols."""
         self.wanted = False
         """Whether there may be something to do."""
         self.refusals = 0
-        """How often in a row the embedder did not answer."""
-        self.asked: dict[Content, bool] = {}
-        """Contents of revisions that somebody asked about and that are to be kept, with whether to parse them."""
+        """How many times in a row the embedder did not answer."""
+        self.requested: dict[Content, bool] = {}
+        """Contents of revisions that were asked about and are to be stored, with whether to parse them."""
         self._lost = False
 
     def poke(self) -> None:
@@ -120,22 +120,22 @@ class ProjectIndexing:
         self.scheduler.wake()
 
     @property
-    def waits(self) -> bool:
+    def has_files_to_store(self) -> bool:
         """Whether files are to be stored."""
         return bool(self.files.pending) and not self._lost
 
     def keep(self, contents: Iterable[Content], *, parse: bool) -> None:
         """Store texts of a revision that was asked about; ``parse``: with their symbols."""
         for content in contents:
-            self.asked[content] = parse or self.asked.get(content, False)
-        for content in list(self.asked)[:-MOST_ASKED]:
-            del self.asked[content]
+            self.requested[content] = parse or self.requested.get(content, False)
+        for content in list(self.requested)[:-MOST_REQUESTED]:
+            del self.requested[content]
         self.scheduler.wake()
 
     def lose(self, why: str) -> None:
-        """Pause a project whose root is missing, until somebody asks about it."""
+        """Pause a project whose root is missing, until the next question about it."""
         self._lost, self.wanted = True, False
-        self.asked.clear()
+        self.requested.clear()
         self.progress.enter("failed", why)
 
     def embed_by(self, embedding: str) -> None:
@@ -157,8 +157,8 @@ class ProjectIndexing:
             self.parsed_to = int(self.files.table.columns[:, 0].max(initial=0))
 
     def take(self, sent: Mapping[bytes, Mark], part: StoredPart) -> None:
-        """Take in what was stored."""
-        # A text that the store has from elsewhere has a low number, and perhaps no symbols yet.
+        """Apply what was stored."""
+        # A text that was stored for another project has a low number, and perhaps no symbols yet.
         known = [row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to]
         fresh = np.setdiff1d(np.array(known, np.int64), self.files.table.columns[:, 0])
         if len(fresh):
@@ -202,7 +202,7 @@ class IndexScheduler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it keeps any project up to date: nobody else may write to the store."""
+        """Whether it keeps any project up to date: then nothing else may write to the store."""
         return bool(self._projects)
 
     def wake(self) -> None:
@@ -240,7 +240,7 @@ class IndexScheduler:
             await self.close()
 
     async def forget(self, roots: Collection[bytes]) -> bool:
-        """Drop projects that are not open from the store, unless the indexer fails; False: none is open now."""
+        """Drop projects that are not open from the store, unless the indexer fails; return whether others are open."""
         self._forgotten.update(roots)
         # The flag is cleared by success and by failure alike, so this ends either way.
         while not self._forgotten.isdisjoint(roots) and self._projects:
@@ -280,13 +280,13 @@ class IndexScheduler:
                         OSError,
                         sqlite3.Error,
                         Busy,
-                    ) as error:  # no system resources, or a locked database
+                    ) as error:  # out of resources, or a locked database
                         await self._recover(IndexerFailed("error", str(error)), working)
         finally:
             ended.set()
 
     async def _work_off(self, working: dict[ProjectIndexing, None]) -> None:
-        """Do all pending work; ``working`` gets the projects that something is done for."""
+        """Do all pending work; ``working`` receives the projects that are worked on."""
         # Changed files first, including those that change meanwhile; then what improves answers.
         finished = False
         while not finished:
@@ -294,7 +294,7 @@ class IndexScheduler:
             if any(project.index.is_replaced() for project in self._projects):
                 await self._host.start_anew("the database was deleted or replaced")
             for project in self._projects:
-                if (project.wanted or project.waits) and project not in working:
+                if (project.wanted or project.has_files_to_store) and project not in working:
                     project.progress.start()
                     working[project] = None
                 project.wanted = False
@@ -319,13 +319,13 @@ class IndexScheduler:
         """Store grams until nothing is pending in these projects, then those of revisions asked about."""
         for project in projects:
             await self._serve(project, self._store_pending(project))
-        asked = [project for project in self._projects if project.asked]
-        for project in asked:
+        requesting = [project for project in self._projects if project.requested]
+        for project in requesting:
             await self._serve(project, self._keep(project))
-        if projects or asked:
+        if projects or requesting:
             # Exact search has all it needs: merging only speeds up its lookups, as do the later stages.
             for project in projects:
-                if not project.waits and project.progress.stage != "failed":
+                if not project.has_files_to_store and project.progress.stage != "failed":
                     project.progress.begin_merging()
             self._tell_idle()
             async for merging in (await self._open_child()).merge():
@@ -336,8 +336,10 @@ class IndexScheduler:
             await self._open_index(project)
 
     def _is_urgent(self) -> bool:
-        """Return whether something more urgent than late stages waits."""
-        return bool(self._forgotten) or any(project.waits or project.asked for project in self._projects)
+        """Return whether something more urgent than late stages is waiting."""
+        return bool(self._forgotten) or any(
+            project.has_files_to_store or project.requested for project in self._projects
+        )
 
     async def _serve(self, project: ProjectIndexing, work: Coroutine[None, None, None]) -> None:
         """Work for a project, unless it is closed; one whose root is gone fails alone."""
@@ -371,7 +373,7 @@ class IndexScheduler:
         until = time.monotonic() + BURST_SECONDS
         seen = -1
         while time.monotonic() < until:
-            wanted = [project for project in self._projects if project.wanted or project.waits]
+            wanted = [project for project in self._projects if project.wanted or project.has_files_to_store]
             pending = sum(len(project.files.pending) for project in wanted)
             if pending == seen or not all(project.settled for project in wanted):
                 break
@@ -394,10 +396,10 @@ class IndexScheduler:
             with suppress(Busy):  # out of descriptors: the damage will be met again
                 await self._host.start_anew(failure.detail)
                 self._host.set_aside(failure.detail)
-        elif self._failures:  # nobody needs to know what the next attempt repairs
+        elif self._failures:  # a first failure is not reported: the next attempt may succeed
             self._forgotten.clear()
             for project in self._projects:
-                project.asked.clear()  # answers come from git; the next question after a while asks again
+                project.requested.clear()  # answers come from git; the next question after a while asks again
             for project in working:
                 project.progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
@@ -409,7 +411,7 @@ class IndexScheduler:
         async with self._starting:
             if self._child is not None:
                 return self._child
-            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+            with anyio.CancelScope(shield=True):  # if this were cancelled, nothing could end the process
                 self._child = child = await IndexerChild.start(self._job)
             self._tidy = True
             return child
@@ -438,7 +440,7 @@ class IndexScheduler:
 
     async def _store_pending(self, project: ProjectIndexing) -> None:
         """Store grams until nothing is pending."""
-        while project.waits:
+        while project.has_files_to_store:
             project.done.clear()
             if not project.index.is_open:
                 project.parsed_to = 0
@@ -454,16 +456,16 @@ class IndexScheduler:
 
     async def _keep(self, project: ProjectIndexing) -> None:
         """Store texts of revisions until none is requested, or something more urgent waits."""
-        while project.asked and not any(each.waits for each in self._projects):
-            child, wanted, stopped, left = await self._open_child(), dict(project.asked), False, 0
+        while project.requested and not any(each.has_files_to_store for each in self._projects):
+            child, wanted, stopped, left = await self._open_child(), dict(project.requested), False, 0
             async for report in child.keep(project.job, wanted):
                 left = report
-                if not stopped and any(each.waits for each in self._projects):
+                if not stopped and any(each.has_files_to_store for each in self._projects):
                     stopped = True
                     # Batches in progress are finished and stored; a second "stop" could end the next command.
                     await child.stop()
             if not left:
-                project.asked = {one: parse for one, parse in project.asked.items() if wanted.get(one) != parse}
+                project.requested = {one: parse for one, parse in project.requested.items() if wanted.get(one) != parse}
             project.progress.advance(0, 0)
             await self._open_index(project)
 
@@ -484,7 +486,7 @@ class IndexScheduler:
             if not stopped and (self._is_urgent() or embedding != project.embedding):
                 stopped = True
                 await child.stop()
-        if embedding != project.embedding:  # vectors of an embedder that is not wanted any more
+        if embedding != project.embedding:  # these vectors are of an embedder no longer wanted
             return
         if stage == "vectors":
             progress.problem = problem

@@ -1,28 +1,28 @@
-r"""The indexer: the child process that alone writes a store, for all of its projects that are open.
+r"""The indexer: the daemon's child process, and the only one that writes a store, for all open projects of that store.
 
-It reads commands from stdin and writes events to stdout, one JSON object a line; a path stands as its bytes decoded as
-latin-1. It ends when stdin does, and gives way to everything else on the machine (nice 10).
+It reads commands from stdin and writes events to stdout, one JSON object per line; paths are bytes decoded as latin-1.
+It ends when stdin is closed, and yields to everything else on the machine (nice 10).
 
-    {"op": "update", "project": ProjectJob.to_json(),          of this project:
-     "batch": 7, "files": [[path, size], …],                   read these again; those not there are forgotten
-     "forget": [path, …]}                                      forget these: they are not ours any more
-    {"op": "symbols" | "chunks" | "vectors", "project": […],   store them of all its texts that have none yet, vectors
-     "embedding": "{…}"}                                       by the embedder of these settings
-    {"op": "keep", "project": […],                             keep the texts of these files of revisions, and parse
-     "contents": [[blob, path, parse], …]}                     those that are to be
-    {"op": "stop"}                                             end such a stage, or the keeping, where it is
-    {"op": "merge"}                                            merge segments where they are many; drop dead texts
-    {"op": "forget", "roots": [root, …], "kept": [root, …]}    forget these projects, and all whose root is gone but
-                                                               the kept, which are open
+    {"op": "update", "project": ProjectJob.to_json(),          in this project:
+     "batch": 7, "files": [[path, size], …],                   read these again, and forget those that are missing
+     "forget": [path, …]}                                      forget these: they are excluded now
+    {"op": "symbols" | "chunks" | "vectors", "project": […],   store them for all texts that have none yet; vectors are
+     "embedding": "{…}"}                                       made by the embedder of these settings
+    {"op": "keep", "project": […],                             store the texts of these files of revisions, and parse
+     "contents": [[blob, path, parse], …]}                     those where ``parse`` is true
+    {"op": "stop"}                                             end such a stage, or "keep", after its present batch
+    {"op": "merge"}                                            merge segments if there are many; drop dead texts
+    {"op": "forget", "roots": [root, …], "kept": [root, …]}    forget these projects, and all whose root is gone except
+                                                               those in "kept", which are open
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, text_id, skip, size, mtime, ctime, inode], …],
-       "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
+       "gone": [path, …], "bytes": 123, "last": true}          several per batch; "last" ends it
     → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
        "problem": "", "remade": false, "last": true}           problem: why the embedder does not answer
-    → {"event": "kept", "left": 9, "last": true}               how many texts are left to be kept, after each batch
-    → {"event": "merged", "share": 0.4, "remade": false}       how far it is, 1.0 at last; remade: chunks or vectors of
+    → {"event": "kept", "left": 9, "last": true}               how many texts are left to store, after each batch
+    → {"event": "merged", "share": 0.4, "remade": false}       progress, 1.0 at the end; remade: chunks or vectors of
                                                                all projects were dropped
     → {"event": "forgotten", "remade": false}
-    → {"event": "lost", "detail": "…"}                         the project's root is not there; nothing was done
+    → {"event": "lost", "detail": "…"}                         the project's root is missing; nothing was done
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
 
@@ -56,15 +56,15 @@ from flashgrep.languages import language_of
 from flashgrep.own_folders import belongs_to
 
 BATCH_BYTES = 16 << 20
-"""Bytes of text in a batch: half a second's work; a worker needs four times as much memory; each makes a segment."""
+"""Bytes of text in a batch, which makes a segment: half a second's work, in four times as much memory."""
 
 FIRST_BYTES = 4 << 20
-"""Text in the first batch; the next have twice as much each."""
+"""Bytes of text in the first batch; each one after has twice as many as the one before."""
 
 BATCH_FILES = 8192
 PARSE_BATCH = 32
 PARSE_BYTES = 1 << 20
-"""Text parsed at a time: half a second's work."""
+"""Bytes of text parsed at a time: half a second's work."""
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
@@ -101,12 +101,12 @@ class Indexer:
             case "merge":
                 self._pool.stop()
                 for share, remade in self._writer.merge():
-                    self._tell("merged", share=share, remade=remade)
+                    self._report("merged", share=share, remade=remade)
             case "forget":
                 roots, kept = ({root.encode("latin-1") for root in command[name]} for name in ("roots", "kept"))
                 known, owner = self._writer.list_roots(), self._job.owner
                 gone = [root for root in known if root in roots or not (root in kept or belongs_to(root, owner))]
-                self._tell("forgotten", remade=self._writer.drop_projects(gone))
+                self._report("forgotten", remade=self._writer.drop_projects(gone))
             case "stop":
                 pass
             case stage:
@@ -114,7 +114,7 @@ class Indexer:
                     project = ProjectJob.from_json(command["project"])
                     project.root.descriptor()
                 except OSError as error:
-                    self._tell("lost", detail=str(error))
+                    self._report("lost", detail=str(error))
                     return
                 if stage == "keep":
                     self._keep(project, command["contents"])
@@ -126,14 +126,14 @@ class Indexer:
                 forget = [path.encode("latin-1") for path in command["forget"]]
                 self._update(project, command["batch"], files, forget)
 
-    def _tell(self, event: str, **facts: object) -> None:
+    def _report(self, event: str, **facts: object) -> None:
         self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
         self._out.flush()
 
     def _update(self, project: ProjectJob, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
         """Store the files as they are now, and their grams."""
-        # Parts bounded in bytes and number; one at least, perhaps empty, since the last one's event ends the command.
-        # The first are small, so that progress shows soon and the processes do not all wait for their first part.
+        # Parts are bounded in bytes and number. There is at least one, perhaps empty, since the last part's event ends
+        # the command. The first are small, so that progress shows soon and no process waits long for its first part.
         parts: list[list[bytes]] = [[]]
         weight, most = 0, FIRST_BYTES
         for path, size in files:
@@ -149,7 +149,7 @@ class Indexer:
         for at, done in enumerate(self._pool.map(prepare, calls, spread=spread), 1):
             gone = done.gone + forget if at == 1 else done.gone
             generation, rows = writer.put(number, done.reserved, done.texts, done.blocks, done.files, gone)
-            self._tell(
+            self._report(
                 "stored",
                 batch=batch,
                 generation=generation,
@@ -160,25 +160,25 @@ class Indexer:
             )
 
     def _keep(self, project: ProjectJob, contents: Sequence[tuple[str, str, bool]]) -> None:
-        """Keep texts of revisions, as many as it can before another command comes; then parse those that are to be."""
+        """Store texts of revisions until another command arrives; then parse those for which that was requested."""
         left = 0
         with suppress(FlashgrepError), closing(RevisionTexts(project, self._writer, contents)) as texts:
             for left in texts.store(self._is_interrupted):
-                self._tell("kept", left=left, last=False)
+                self._report("kept", left=left, last=False)
             if texts.find_to_parse():
                 with Parsers(texts.read, self._job.workers) as parsers:
-                    # Stored batch by batch, so that an interruption loses one at most.
+                    # Stored batch by batch, so that an interruption loses at most one.
                     for done in parsers.run(self._choose_batches(texts.choose_to_parse)):
                         self._writer.put_symbols(done.rows, done.declined)
-                        self._tell("kept", left=left, last=False)
+                        self._report("kept", left=left, last=False)
                 with self._writer.transaction() as connection:
                     schema.take_numbers(connection, "generation")
                 left += texts.find_to_parse()
         # What is left for another reason cannot be stored: git fails, or there is no space.
-        self._tell("kept", left=left if self._is_interrupted() else 0, last=True)
+        self._report("kept", left=left if self._is_interrupted() else 0, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
-        """Run a late stage over every text of a project, or until another command comes."""
+        """Run a late stage over every text of a project, or until another command arrives."""
         left, problem, remade = Left(-1, 0), "", False
         number = self._writer.add_project(project.root.path)
         try:
@@ -190,14 +190,14 @@ class Indexer:
                 meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
                 progress = meaning.store_chunks(embedding) if stage == "chunks" else meaning.store_vectors(embedding)
             for left in progress:
-                self._tell("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
+                self._report("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
             remade = stage != "symbols" and meaning.remade
         except ProviderUnavailable as error:
             left, problem = Left(-1, 0), str(error)
-        self._tell("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=remade, last=True)
+        self._report("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=remade, last=True)
 
     def _store_symbols(self, project: ProjectJob, number: int) -> Iterator[Left]:
-        """Store symbols of texts that have none yet, yielding after each batch how much is left."""
+        """Store the symbols of texts that have none yet, yielding after each batch how much is left."""
         connection = self._writer.connection
         left = symbols.count_to_parse(connection, number)
         yield left
@@ -235,7 +235,7 @@ class Parsers:
     """Some parsing processes, each lent to one batch at a time."""
 
     def __init__(self, read: Callable[[Texts], Iterable[bytes | None]], count: int) -> None:
-        """``read``: gives the texts of a batch, None for one that is not there any more."""
+        """``read``: yields the texts of a batch, None for one that is gone."""
         self._read = read
         self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
@@ -254,9 +254,9 @@ class Parsers:
             parser.close()
 
     def run(self, batches: Iterable[Texts]) -> Iterator[Symbols]:
-        """Parse batches side by side and yield their symbols in order; a text that changed meanwhile is left unparsed.
+        """Parse batches in parallel and yield their symbols in order; a text that has changed is left unparsed.
 
-        At most one batch waits to be taken beyond those being worked on: generated headers define 30,000 names each.
+        At most one finished batch waits besides those in progress: generated headers define 30,000 names each.
         """
         begun = (self._threads.submit(self._parse, batch) for batch in batches)
         for future in hold_back(begun, self._count):
@@ -268,7 +268,7 @@ class Parsers:
         sources: list[tuple[int, str, bytes]] = []
         for (text_id, _, path), data in zip(batch, self._read(batch), strict=True):
             if data is None:
-                continue  # a row without symbols would still be there when the text comes back
+                continue  # a row without symbols would remain when the text comes back
             language = language_of(path, data)
             if language.symbols:
                 sources.append((text_id, language.name, data))
@@ -291,7 +291,7 @@ def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
     gc.freeze()  # as the daemon does
-    # Questions, and whatever else the user runs, go first.
+    # Questions, and everything else that the user runs, go first.
     os.nice(_NICE)
     out = sys.stdout.buffer
     try:

@@ -1,4 +1,4 @@
-"""What an indexer is started for: which store, for which projects, by which versions of the stages' code."""
+"""An indexer's job: which store, which projects, and which versions of the stages' code."""
 
 import hashlib
 import importlib.util
@@ -28,7 +28,7 @@ class IndexJob:
     """The folder the store is named after."""
     workers: int
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of the code that makes each late stage's rows; rows of other versions are dropped."""
+    """Versions of the code that makes each late stage's rows; rows of other versions are dropped."""
 
     def command(self) -> list[str | bytes]:
         """Return the command line of an indexer with this job."""
@@ -37,21 +37,21 @@ class IndexJob:
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Self:
-        """Return the job of such a command line, given from the index on."""
+        """Return the job of such a command line; ``arguments`` are those after the module's name."""
         index, owner, workers, versions = arguments
         return cls(Path(index), os.fsencode(owner), int(workers), orjson.loads(versions))
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectJob:
-    """A project in the form for its indexer: its root, and the maximum file size in bytes."""
+    """A project as its indexer needs it: its root, and the maximum file size in bytes."""
 
     root: RootFolder
     max_size: int
     kept_bytes: int
     """Most bytes of texts stored only for revisions."""
     kept_days: int
-    """How long they are kept if nobody asks."""
+    """How long they are kept without a question about them."""
 
     def to_json(self) -> list[str | int]:
         """Return its form in a command.

@@ -44,7 +44,7 @@ FLUSH_ROWS = 8192
 """Vectors stored at once: 2 MB."""
 
 Batches = Callable[[Callable[[int], list[ToRead]]], Iterator[list[ToRead]]]
-"""Yields batches of texts, each chosen by the last number of the one before, until there are none or it is to stop."""
+"""Yields batches of texts, each chosen by the last number of the one before, until there are none or it must stop."""
 
 
 class MeaningStages:
@@ -55,7 +55,7 @@ class MeaningStages:
     ) -> None:
         """Store for one project, which has this ``number`` in the store."""
         self.remade = False
-        """Whether what other projects share was dropped, to be rebuilt."""
+        """Whether data that other projects share was dropped, and must be rebuilt."""
         self._job = job
         self._project = project
         self._number = number
@@ -64,9 +64,9 @@ class MeaningStages:
         self._batches = batches
 
     def store_chunks(self, settings: str) -> Iterator[Left]:
-        """Store chunks of parsed texts, yielding after each batch how much is left.
+        """Store the chunks of parsed texts, yielding after each batch how much is left.
 
-        With their vectors, if those are of the embedded model by these settings: both are made of the same words.
+        If these settings use the embedded model, vectors are stored, too: both are made from the same words.
         """
         connection = self._writer.connection
         embedder = open_embedded(settings)
@@ -85,7 +85,7 @@ class MeaningStages:
             if waiting:
                 with self._writer.transaction() as connection:
                     table.put(connection, [done.packed for done in waiting])
-                # Texts that are left without vectors, here or by a crash, are those of the next stage.
+                # Texts left without vectors, here or by a crash, get them in the next stage.
                 if vector_set is not None:
                     try:
                         vector_set = self._append(vector_set, [done.embedded for done in waiting])
@@ -100,7 +100,7 @@ class MeaningStages:
             left = Left(left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes)
             yield Left(left.texts, int(left.bytes + ending))
         flush()
-        # Before pages are given back, since a merge frees some.
+        # Before free pages are returned, since a merge frees some.
         for share, remade in self._writer.merge():
             self.remade = remade
             yield Left(left.texts, int(left.bytes + ending * (1 - share / 2)))
@@ -130,8 +130,8 @@ class MeaningStages:
             for done in self._pool.map(embed_texts, calls, spread=spread):
                 waiting.append(done)
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
-                    # The file first, then the rows that speak of it: after a crash there are bytes that nobody knows,
-                    # never the reverse.
+                    # The file first, then the rows that refer to it: a crash may leave unused bytes in the file, but
+                    # never rows without vectors.
                     vector_set, waiting = self._append(vector_set, waiting), []
                 left = Left(left.texts - len(done.text_ids), left.bytes - done.bytes)
                 yield left
@@ -166,7 +166,7 @@ class MeaningStages:
             return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
 
     def _append(self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]) -> VectorSet:
-        """Append the vectors of batches to the set's file, then note them; return the set as it is then."""
+        """Append the vectors of batches to the set's file, then add their rows; return the changed set."""
         rows = [part.rows for part in batches if len(part.rows)]
         if not rows:
             return vector_set
@@ -212,7 +212,7 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
     if embedder is not None:
         chunks = sum(len(text.chunks) for text in done)
         rows = vectors.quantise(embedder.embed_identifiers(choose_for_vectors(counted), chunks))
-    # One without chunks has no vectors to be noted.
+    # A text without chunks has no vectors.
     of_texts = [(text.text_id, len(text.chunks)) for text in done if text.chunks]
     return CutTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
 

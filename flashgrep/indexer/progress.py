@@ -17,20 +17,20 @@ Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
 COSTS: Final[Mapping[Part, float]] = {"grams": 0.09, "merging": 0.03, "symbols": 0.60, "chunks": 0.27, "vectors": 0.01}
 """Shares of the total time (measured on Linux, two cores); vectors of the embedded model are made with chunks."""
 EARLY: Final = 0.1
-"""Until this much of a part is done, its own pace, in which processes start, says little about its end."""
+"""Until this much of a part is done, its own pace, slowed by processes that start, says little about its end."""
 TOO_EARLY: Final = 0.02
-"""Until this much of all is done, nothing can be said."""
+"""Until this much of all work is done, there is no estimate."""
 
 
 class Signal:
-    """Fires any number of times; waiters take ``next`` first and check then, so that no change is missed."""
+    """Fires any number of times; waiters take ``next`` before they check, so that no change is missed."""
 
     def __init__(self) -> None:
         self.next = anyio.Event()
         """Set by the next change."""
 
     def fire(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiters."""
         fired, self.next = self.next, anyio.Event()
         fired.set()
 
@@ -84,14 +84,14 @@ class Progress:
         self.bytes_total += size
 
     def advance(self, files: int, size: int) -> None:
-        """Note that this many more of them are."""
+        """Note that this many more files and bytes are indexed."""
         self.files_done += files
         self.bytes_done += size
         self.updated = time.time()
         self._note("grams", min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else 1.0)
 
     def begin_merging(self) -> None:
-        """Note that every text has its grams; what symbols have left is counted once segments are merged."""
+        """Note that every text has its grams; texts without symbols are counted once segments are merged."""
         self._note("grams", 1.0)  # because of files that shrank, the bytes may never be complete
         self._note("merging", 0.0)
         self.left["symbols"] = -1
@@ -130,8 +130,8 @@ class Progress:
     def eta_seconds(self) -> float | None:
         """Return the estimated seconds left, if known.
 
-        A part continues at its own pace; those that are still to come are as fast as all before them were. While
-        nothing is noted, as when processes start, the seconds pass, and no others are made up.
+        A part continues at its own pace; later parts are taken to be as fast as all before them. While no progress is
+        noted, for example when processes start, the estimate only counts down.
         """
         share = self.share()
         if not TOO_EARLY <= share < 1 or self.stage in {"listing", "failed"}:

@@ -1,4 +1,4 @@
-"""Texts of revisions that somebody asked about: read from git's objects, and stored as those of files are.
+"""Texts of revisions that were asked about: read from git's objects, and stored like those of files.
 
 Each content is checked against its blob id, so a repository with forged objects cannot store one under another's id.
 """
@@ -24,7 +24,7 @@ from flashgrep.machine import release_memory
 from flashgrep.model import Document, Skipped
 
 BATCH_BYTES = 16 << 20
-"""Text stored at once, as one segment; half a second's work."""
+"""Bytes of text stored at once, as one segment: half a second's work."""
 BATCH_TEXTS = 4096
 PARSE_TEXTS = 32
 PARSE_BYTES = 1 << 20
@@ -32,7 +32,7 @@ _SHA1_BYTES = 20
 
 
 class RevisionTexts:
-    """Some contents of a project's revisions, as they are read, stored and parsed."""
+    """Reads, stores and parses some contents of a project's revisions."""
 
     def __init__(self, project: ProjectJob, writer: Writer, contents: Iterable[Sequence[str | bool]]) -> None:
         """``contents``: blob ids, each with a file's path as latin-1, and whether to parse it.
@@ -51,7 +51,7 @@ class RevisionTexts:
             self._paths[name] = path
             if parse:
                 self._to_parse.add(name)
-        # The environment is the daemon's, which hands it down.
+        # The environment is inherited from the daemon.
         self._objects = ObjectReader(Git.find(project.root, os.environ))
         self._unparsed: list[tuple[int, bytes, bytes, int]] = []
 
@@ -60,7 +60,7 @@ class RevisionTexts:
         self._objects.close()
 
     def store(self, is_interrupted: Callable[[], bool]) -> Iterator[int]:
-        """Keep the texts, yielding after each batch how many are left; it ends early where another command waits.
+        """Store the texts, yielding after each batch how many are left; ends early if another command waits.
 
         Raises:
             FlashgrepError: git fails, or the clone lacks objects; what was read before is stored.
@@ -101,7 +101,7 @@ class RevisionTexts:
             kept.drop(connection, int(time.time()), project.kept_bytes)
 
     def _read(self, name: Name) -> Document | Skipped | None:
-        """Return a content, or why it has no text; None: it is not there, too large, or not what git's name says."""
+        """Return a content, or why it has no text; None: it is missing, too large, or does not match its blob id."""
         found = self._objects.find(name[0].hex().encode("ascii"), self._project.max_size)
         if found is None or found.data is None:
             return None
@@ -111,7 +111,7 @@ class RevisionTexts:
         return extract(found.data) if digest.digest() == name[0] else None
 
     def find_to_parse(self) -> int:
-        """Find the texts that are to be parsed, and return how many there are."""
+        """Find the texts to parse, and return how many there are."""
         connection = self._writer.connection
         known = kept.read_known(connection)
         self._unparsed = []
@@ -123,12 +123,12 @@ class RevisionTexts:
         return len(self._unparsed)
 
     def choose_to_parse(self, after: int) -> list[tuple[int, bytes, bytes]]:
-        """Return the next texts to be parsed, numbered past ``after``, with git's names in digits and paths."""
+        """Return the next texts to parse, numbered above ``after``, with blob ids in hexadecimal and paths."""
         rows = islice((row for row in self._unparsed if row[0] > after), PARSE_TEXTS)
         return [row[:3] for row in take_bytes(rows, PARSE_BYTES)]
 
     def read(self, batch: Sequence[tuple[int, bytes, bytes]]) -> Iterator[bytes | None]:
-        """Yield the texts of a batch, as ``choose_to_parse`` gives it; None for one that cannot be read."""
+        """Yield the texts of a batch from ``choose_to_parse``; None for one that cannot be read."""
         for _, blob, path in batch:
             content = self._read((bytes.fromhex(blob.decode("ascii")), name_class(path)))
             yield content.data if isinstance(content, Document) else None

@@ -34,11 +34,11 @@ from flashgrep.machine import release_memory
 from flashgrep.model import Document, Skipped
 
 RACY_NS = 100_000_000
-"""A file written so shortly before it was read may be written again within one tick of the file system's clock, and
-look the same; its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
+"""A file written less than this before it was read may be written again within one tick of the file system's clock, and
+look unchanged. Its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
 
 Texts = Sequence[tuple[int, bytes, bytes]]
-"""Texts by number, hash (or git's name) and one path."""
+"""Texts by number, hash (or blob id) and one path."""
 
 ResultT = TypeVar("ResultT")
 ItemT = TypeVar("ItemT")
@@ -101,7 +101,7 @@ def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
 
 def _prepare_worker() -> None:
     """Make this worker end when the indexer is killed, instead of waiting for ever; and collect garbage rarely."""
-    # What a batch makes has no cycles, but there is much of it: looking for them took a twelfth of the time.
+    # A batch makes many objects but no cycles: garbage collection took a twelfth of the time.
     gc.freeze()
     gc.set_threshold(1_000_000)
     parent = parent_process()
@@ -110,7 +110,7 @@ def _prepare_worker() -> None:
 
     def watch() -> None:
         wait([parent.sentinel])
-        # At once: nobody is left to take results, and a normal exit would wait for the work.
+        # At once: a normal exit would wait for the work, whose results have no receiver any more.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -126,7 +126,7 @@ class Prepared(NamedTuple):
     texts: list[Text]
     blocks: list[Block]
     files: list[tuple[FileRow, bytes]]
-    """Each with the content hash of its text; empty: declined."""
+    """Each with the content hash of its text, empty if the file is declined."""
     gone: list[bytes]
     bytes_read: int
 
@@ -141,7 +141,7 @@ def prepare(
     root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
 ) -> Prepared:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
-    release_memory()  # what the batch before took
+    release_memory()  # of the batch before
     connection = None
     if known is not None:
         with contextlib.suppress(
@@ -165,7 +165,7 @@ def prepare(
             gone.append(path)
             continue
         files.append((found.row, found.hash))
-        # A text that is stored already, under whatever path, needs no postings: most of another work tree is.
+        # A text that is stored already, under any path, needs no postings; that holds for most of a second work tree.
         if found.hash and found.hash not in texts and not is_known(found.hash):
             texts[found.hash] = describe_text(reserved.first + len(grams), path, found.hash, found.document)
             grams.append(grams_of(found.document.data))
@@ -193,16 +193,16 @@ def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | No
 
 
 def hash_text(path: bytes, data: bytes) -> bytes:
-    """Return the hash by which a text is known: of what it says, and of what the file's name says of its language."""
+    """Return the hash that identifies a text: of its content, and of what the file's name says about its language."""
     found = hashlib.blake2b(name_class(path).encode() + b"\0", digest_size=16)
     found.update(data)
     return found.digest()
 
 
 def describe_text(number: int, path: bytes, text_hash: bytes, document: Document) -> Text:
-    """Return the row of a text that gets this number."""
+    """Return the row of a text with this number."""
     data = document.data
-    # numpy counts in a quarter of the time; of a large text it would take as much room again.
+    # numpy counts in a quarter of the time, but for a large text it needs as much memory again.
     is_small = len(data) <= AT_ONCE
     ends = np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")) if is_small else data.count(b"\n")
     lines = int(ends) + (not data.endswith(b"\n"))
@@ -210,13 +210,13 @@ def describe_text(number: int, path: bytes, text_hash: bytes, document: Document
 
 
 def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
-    """Return a file's text if it still is the one with this content hash."""
+    """Return a file's text if it still has this content hash."""
     found = _read_content(files, path, max_size)
     return None if found is None or found.hash != text_hash else found.document.data
 
 
 def read_texts(root: RootFolder, max_size: int, batch: Texts) -> Iterator[bytes | None]:
-    """Yield the texts of a batch; None for a file that has another one by now."""
+    """Yield the texts of a batch; None for a file whose text has changed."""
     files = RootFiles(root)
     for _, text_hash, path in batch:
         yield read_text(files, path, text_hash, max_size)

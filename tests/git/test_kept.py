@@ -44,7 +44,7 @@ def two_commits(root: Path) -> None:
 
 async def wait_kept(workspace: Workspace) -> None:
     with anyio.fail_after(BOUND):
-        while workspace.indexing.asked:
+        while workspace.indexing.requested:
             await workspace.indexing.pause()
 
 
@@ -190,7 +190,7 @@ async def test_they_take_no_more_room_than_is_allowed(root: Path) -> None:
     async with opened(root, environ=dict(os.environ), kept_bytes=0) as workspace:
         await workspace.wait_embedded()
         await look(workspace, "HEAD~2", "first")
-        assert not workspace.indexing.asked
+        assert not workspace.indexing.requested
 
 
 async def test_killed_while_keeping_it_goes_on_and_is_right(root: Path, workspace: Workspace) -> None:

@@ -117,7 +117,7 @@ async def test_texts_kept_for_a_revision_are_shown_to_questions_about_it_alone(t
         view = await second.revisions.at("HEAD~1")
         assert (await view.find_definition("secret_handshake"))[0] == b"secret.py"
         with anyio.fail_after(BOUND):
-            while second.indexing.asked:
+            while second.indexing.requested:
                 await second.indexing.pause()
         for workspace in (first, second):
             assert await files_with(workspace, "xyzzy") == set()
