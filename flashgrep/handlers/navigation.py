@@ -30,7 +30,7 @@ from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.search import language_server_source, other_sources
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at_place
+from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_name_at
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 from flashgrep.search.symbols.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
@@ -185,7 +185,7 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     """Show the signature and documentation of what is at a position of a file."""
     said = Described("", "", "")
 
-    def find(source: SymbolSource, named: Named) -> Navigation:
+    def find(source: SymbolSource, named: NameAtPosition) -> Navigation:
         # Read in the lookup's own thread, where the file is open.
         nonlocal said
         found = Navigator(source).find_definitions(named)
@@ -254,7 +254,7 @@ HANDLERS: tuple[Handler, ...] = (
 
 
 async def ask_at(
-    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Navigation]
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Navigation]
 ) -> PlacesResult:
     """Find what is asked about the name at a position."""
     started = time.perf_counter()
@@ -265,11 +265,11 @@ async def ask_at(
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
         source, found = SnapshotSource(snapshot, path), Navigation()
-        named: Named | Nothing = Nothing("deadline", "the deadline was reached")
+        named: NameAtPosition | NoResult = NoResult("deadline", "the deadline was reached")
         try:
             with expiring(deadline):
-                named = find_at_place(source, path, params.line, params.column, params.position_encoding)
-                found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
+                named = find_name_at(source, path, params.line, params.column, params.position_encoding)
+                found = Navigation(no_result=named) if isinstance(named, NoResult) else find(source, named)
         except Expired:
             found.complete = False
         # Even if nothing was found: a server that did not answer may be why.
@@ -282,11 +282,11 @@ async def ask_at(
 
 
 async def _ask_steps(
-    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Hierarchy]
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Hierarchy]
 ) -> StepsResult:
     uses: list[list[Range]] = []
 
-    def look(source: SymbolSource, named: Named) -> Hierarchy:
+    def look(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
         found = find(source, named)
         for step in found.steps:
             columns = Columns(step.user.lines, params.position_encoding)
@@ -299,21 +299,21 @@ async def _ask_steps(
     return {**found, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
 
 
-def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> PlacesResult:
+def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Navigation) -> PlacesResult:
     """Return what was found, except for its coverage; called in the thread of the lookup."""
     columns: dict[bytes, Columns] = {}
 
-    def measure(place: Place | Named, start: int, end: int) -> Range:
+    def measure(place: Place | NameAtPosition, start: int, end: int) -> Range:
         counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
         return counted.range(start, end)
 
     result: PlacesResult = {  # type: ignore[typeddict-item]  # its coverage is told by whoever asked
-        "symbol_name": None if isinstance(named, Nothing) else named.text,
-        "range": None if isinstance(named, Nothing) else measure(named, named.start, named.end),
+        "symbol_name": None if isinstance(named, NoResult) else named.text,
+        "range": None if isinstance(named, NoResult) else measure(named, named.start, named.end),
         "results": [_format_place(one, measure) for one in found.places],
     }
-    if found.nothing is not None:
-        result["reason"], result["detail"] = found.nothing.reason, found.nothing.detail
+    if found.no_result is not None:
+        result["reason"], result["detail"] = found.no_result.reason, found.no_result.detail
     if found.unsure:
         result["unsure"] = found.unsure
     if isinstance(params, ReferencesParams):

@@ -35,7 +35,7 @@ from flashgrep.registry import RARE, Call, CursorText, Handler, Params, Usage, h
 from flashgrep.search.research.finished_walks import Reading, find_walk, keep_walk
 from flashgrep.search.research.research_questions import ASKED
 from flashgrep.search.research.research_walk import Research
-from flashgrep.search.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague
+from flashgrep.search.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, UncertainUse
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols.references import UnusedSearch
@@ -298,7 +298,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     return result
 
 
-def explain(vague: Vague) -> str:
+def explain(vague: UncertainUse) -> str:
     """Return why a use cannot be resolved."""
     how = vague.resolution.how
     return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}" if how == "name only" else how

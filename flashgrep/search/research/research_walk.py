@@ -37,7 +37,7 @@ from flashgrep.search.resolution.symbol_graph import (
     Graph,
     Resolution,
     SymbolKey,
-    Vague,
+    UncertainUse,
     group_by_name,
     plain_name,
 )
@@ -105,7 +105,7 @@ class Research:
     files_read: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     """Files that were declined, counted by reason."""
-    vague: list[Vague] = field(default_factory=list)
+    vague: list[UncertainUse] = field(default_factory=list)
     """Some of the uses that ``unsure`` counts, those that were met first."""
     _definitions: Definitions = field(init=False)
     _ancestors: Ancestors = field(init=False)
@@ -311,7 +311,7 @@ class Research:
                 if len(self.vague) < MOST_VAGUE:
                     line = use.symbols.lines.line(use.offset)
                     text = use.symbols.lines.text(line).strip()[:200]
-                    self.vague.append(Vague(use.path, line, text, vague))
+                    self.vague.append(UncertainUse(use.path, line, text, vague))
 
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
         """Find the types that are of an interface without saying so, if types are asked for."""

@@ -1,4 +1,4 @@
-"""Which files may call a name so that it means one of several definitions, as far as language and letters tell."""
+"""Which files may contain calls that mean one of several definitions, judged by language and spelling."""
 
 import re
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ EVERYDAY: Final = frozenset({
     "startswith", "stop", "strip", "sub", "tell", "test", "then", "toString", "trim", "union", "update", "upper",
     "value", "values", "wait", "warn", "write", "writelines",
 })  # fmt: skip
-"""Method names half the world has: by name alone they mean little."""
+"""Very common method names: alone they are weak evidence."""
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
-"""What is asked of something, or is in its class."""
+"""Kinds that are accessed on a receiver, or within their class."""
 
 
 def is_same_family(one: str, other: str) -> bool:
@@ -34,16 +34,16 @@ def is_same_family(one: str, other: str) -> bool:
 
 
 class CallFilter:
-    """Tells files whose calls of a name may mean one of several definitions, as far as language and letters tell.
+    """Selects files whose calls of a name may mean one of several definitions, judged by language and spelling.
 
-    Where names are resolved, a method is called on something, except for its own file: a class of Python has it bare.
+    Where names are resolved, a method needs a receiver, except in its own file: a Python class body uses it bare.
     """
 
     def __init__(self, name: str, targets: Sequence[Definition]) -> None:
         self._targets = targets
         self._called_on = re.compile(rb"\.\s*#?" + re.escape(name.encode()))
         self._alike: dict[str, tuple[bool, AbstractSet[bytes]]] = {}
-        """By language: whether some target may be called bare, and the files of the others."""
+        """By language: whether some target may be called without a receiver, and the files of the targets."""
 
     def accepts(self, path: bytes, symbols: FileSymbols) -> bool:
         """Whether calls in a file may mean one of the definitions."""

@@ -1,8 +1,8 @@
 """Types of a callback's parameters in JavaScript and TypeScript, from the type expected at its position.
 
-On the way generic type aliases are applied. ``type Item<T> = T extends (infer E)[] ? E : T`` is either branch, since
-nobody decides here what extends what: the union is told. An argument counts where the name of its parameter is the
-result itself, or a part of it is inferred.
+Generic type aliases are applied. ``type Item<T> = T extends (infer E)[] ? E : T`` evaluates to the union of both
+branches, since ``extends`` is not decided here. An argument matters only if its parameter is the result itself, or a
+part of it is inferred.
 """
 
 import re
@@ -22,7 +22,7 @@ _INFER: Final = re.compile(r"\binfer\s+([\w$]+)")
 _SEVERAL: Final = frozenset({"parenthesized_type", "union_type", "intersection_type"})
 
 Given = Mapping[str, Callable[[], Values]]
-"""What names stand for, each found when it is needed."""
+"""The values of type parameters, each evaluated on demand."""
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _WRAPPERS: Final = frozenset({
     "type_annotation", "parenthesized_type", "union_type", "intersection_type", "readonly_type", "optional_type",
@@ -30,7 +30,7 @@ _WRAPPERS: Final = frozenset({
 _MOST_ALIASES: Final = 8
 """Most names followed from a written type to its function type."""
 _MOST_SIGNATURES: Final = 100
-"""Ways to call one thing that are looked at."""
+"""Most overloads of one function that are examined."""
 Typed = tuple[FileScopes, Node]
 """A written type in its file."""
 
@@ -52,7 +52,7 @@ class GenericAliases(Expressions):
         return self._evaluate_with(own, node.child_by_field_name("value"), given)
 
     def _evaluate_with(self, file: FileScopes, node: Node | None, given: Given) -> Values:
-        """Evaluate a type in which some names stand for what is given."""
+        """Evaluate a type with values for some of its names."""
         if node is None:
             return ()
         if node.type == "type_identifier" and (find := given.get(file.text(node))) is not None:
@@ -68,7 +68,7 @@ class GenericAliases(Expressions):
         return distinct((*values, *self._evaluate_with(file, other, given)))
 
     def _infer_part(self, file: FileScopes, left: Node | None, right: Node | None, name: str, given: Given) -> Values:
-        """Return what ``infer NAME`` in a pattern, ``right``, stands for, by the type that is compared with it."""
+        """Return what ``infer NAME`` in the pattern ``right`` stands for, given the compared type ``left``."""
         left, right = _strip(left), _strip(right)
         if left is None or right is None or name not in _INFER.findall(file.text(right)):
             return ()
@@ -77,7 +77,7 @@ class GenericAliases(Expressions):
         if left.type == "conditional_type":
             branches = map(left.child_by_field_name, ("consequence", "alternative"))
             return distinct(value for one in branches for value in self._infer_part(file, one, right, name, given))
-        if right.type != "function_type":  # a collection, or what stands for its arguments
+        if right.type != "function_type":  # a collection, or a type that stands for its arguments
             values = self._evaluate_with(file, left, given)
             return distinct(inner for one in values for inner in one.elements or (one,))
         taken, result = map(right.child_by_field_name, ("parameters", "return_type"))
@@ -93,14 +93,14 @@ class GenericAliases(Expressions):
 
 
 def _strip(node: Node | None) -> Node | None:
-    """Return a type without what is written around it."""
+    """Return a type without parentheses and annotation."""
     while node is not None and node.type in {"parenthesized_type", "type_annotation"}:
         node = nth(node, 0)
     return node
 
 
 class Callbacks(GenericAliases, ABC):
-    """Finds the arguments passed to callbacks, in one state of a project."""
+    """Infers the parameters of callbacks in one state of a project."""
 
     def infer_parameter(self, file: FileScopes, binding: Binding) -> Values:
         """Return the values of a function's parameter whose type follows from the function's position."""
@@ -127,7 +127,7 @@ class Callbacks(GenericAliases, ABC):
         return ()
 
     def _find_types_of_place(self, file: FileScopes, function: Node) -> Iterator[Typed]:
-        """Yield the types that are written for the place of a function expression."""
+        """Yield the types that are written for the position of a function expression."""
         around = function.parent
         if around is None:
             return
@@ -151,7 +151,7 @@ class Callbacks(GenericAliases, ABC):
                     yield from self._find_element(where, *written)
 
     def signatures_of(self, value: Value) -> Iterator[Typed]:
-        """Yield the nodes with the parameters of what is called."""
+        """Yield the nodes of the signatures of a callable value."""
         if value.definition is None:
             return
         file, node = self.node_of(value.definition)
@@ -164,7 +164,7 @@ class Callbacks(GenericAliases, ABC):
         yield from ((file, one) for one in signatures[:_MOST_SIGNATURES])
 
     def _find_element(self, file: FileScopes, typed: Node, behind: int) -> Iterator[Typed]:
-        """Yield the type of one argument; ``behind``: how many others the rest parameter takes before it, or -1."""
+        """Yield the type of one argument; ``behind``: its index in the rest parameter, or -1 if it is not in one."""
         inner = parts_of(typed)[0] if typed.type == "type_annotation" and parts_of(typed) else typed
         if behind < 0:
             yield file, inner
@@ -174,7 +174,7 @@ class Callbacks(GenericAliases, ABC):
             yield file, parts_of(inner)[0]
 
     def _find_signatures(self, file: FileScopes, typed: Node, depth: int) -> Iterator[Typed]:
-        """Yield the functions that a written type stands for."""
+        """Yield the function signatures that a written type stands for."""
         if depth > _MOST_ALIASES:
             return
         if typed.type in {"function_type", "call_signature"}:

@@ -16,15 +16,15 @@ from flashgrep.search.resolution.symbol_graph import Definition, Resolution
 _PROTOCOL: Final = re.compile(rb"\s*\([^)]*\bProtocol\b")
 """What follows a protocol's name in Python."""
 MOST_TYPES: Final = 2_000
-"""Most types whose members are looked up for one interface, starting with those that define most of its names."""
+"""Most types whose members are compared with one interface, starting with those that define most of its names."""
 _OPTIONAL: Final = b"?"
 _COMPARED: Final = Resolution(0.95, "has its methods")
 _ALIKE: Final = Resolution(0.5, "has its methods")
-"""In Python what is taken and given is not compared."""
+"""Parameter and result types are not compared in Python."""
 
 
 def is_interface(one: Definition) -> bool:
-    """Whether everything that has the members of a type conforms to it."""
+    """Whether a type is structural: any type with its members conforms to it."""
     if one.language == "python":
         return (
             one.kind == "class" and _PROTOCOL.match(one.symbols.data, one.symbols.row(one.index)[NAME_END]) is not None
@@ -57,7 +57,7 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
 
 
 def resolve_conforming(names: Names, owner: Definition, interface: Definition) -> Resolution | None:
-    """Return the confidence that a type satisfies an interface; None: it lacks something."""
+    """Return the confidence that a type satisfies an interface; None: it does not."""
     if not conforms(names, owner, interface):
         return None
     return _ALIKE if owner.language == "python" else _COMPARED
@@ -66,12 +66,12 @@ def resolve_conforming(names: Names, owner: Definition, interface: Definition) -
 def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Definition, Resolution]], int]:
     """Return the types that satisfy an interface, and how many types were not checked.
 
-    Types that inherit all of it are subtypes of those, and not returned here.
+    Types that inherit all of it are subtypes of these and not included.
     """
     if not is_interface(interface):
         return [], 0
     asked = {one.name for one in _list_members(names, interface, set()) if one.kind == "method"}
-    # By the type, which is not looked up for it: one of its methods, and the names of those asked for.
+    # By type, without looking the type up: one of its methods, and which required names it defines.
     owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
     for one in chain.from_iterable(map(names.definitions, sorted(asked))):
         checkpoint()
@@ -85,7 +85,7 @@ def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Def
         owner = names.owner_of(method)
         if owner is None or owner.kind not in TYPE_KINDS | {"type"} or is_interface(owner):
             continue
-        # In Go a type without bases has no other methods; elsewhere something may set them.
+        # In Go a type without bases has no other methods; elsewhere they may be assigned.
         if len(has) < len(asked) and owner.language == "go" and not any(owner.symbols.bases(owner.index)):
             continue
         if looked_at >= MOST_TYPES:

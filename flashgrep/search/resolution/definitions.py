@@ -16,20 +16,20 @@ _LAST: Final = frozenset({"heading", "package"})
 
 
 class Definitions:
-    """What a source defines; ``never``: kinds that are left out."""
+    """Finds definitions in a source; ``never``: kinds that are left out."""
 
     def __init__(self, source: SymbolSource, never: frozenset[str] = frozenset()) -> None:
         self.source = source
         self.files: dict[bytes, FileSymbols | None] = {}
         self.declared: dict[str, list[Definition]] = {}
-        """Declarations, without definitions, of names looked up."""
+        """The declarations among the definitions of each name looked up."""
         self.skipped: dict[str, int] = {}
         """Files that were declined, counted by reason."""
         self._never = never
         self._known: dict[str, list[Definition]] = {}
 
     def open(self, path: bytes) -> FileSymbols | None:
-        """Return a file with its symbols; None where it has none, or is gone."""
+        """Return a file with its symbols; None if it has none or is gone."""
         if path not in self.files:
             opened = self.source.open(path)
             if isinstance(opened, Skipped):
@@ -41,7 +41,7 @@ class Definitions:
     def find(
         self, name: str, choose: Callable[[list[bytes]], Iterable[bytes]], *, fold: bool = False
     ) -> list[Definition]:
-        """Return the definitions of a name; declarations only where nothing defines it.
+        """Return the definitions of a name; declarations only if there is no definition.
 
         ``choose``: selects and orders the files that may define it. ``fold`` ignores case.
         """
@@ -63,7 +63,7 @@ class Definitions:
         return chosen
 
     def find_at_lines(self, path: bytes, first: int, last: int) -> list[Definition]:
-        """Return the innermost definitions that lines of a file are in."""
+        """Return the innermost definitions that contain lines of a file."""
         symbols = self.open(path)
         if symbols is None:
             return []
@@ -74,7 +74,7 @@ class Definitions:
             if starts[-1] >= len(symbols.data):
                 break
         texts = [symbols.data[at : symbols.lines.start(symbols.lines.line(at) + 1)] for at in starts]
-        # A line's indentation belongs to what is around it.
+        # A line's indentation belongs to the enclosing definition.
         firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
         found = dict.fromkeys(symbols.around(at) for at in firsts)
         return [Definition(path, symbols, index) for index in found if index >= 0]
@@ -92,9 +92,9 @@ class Ancestors:
         self._known: dict[str, frozenset[str]] = {}
 
     def find(self, name: str) -> frozenset[str]:
-        """Return those of all types of a name."""
+        """Return the names of all bases of the types with a name."""
         if name not in self._known:
-            self._known[name] = frozenset()  # a circle ends here
+            self._known[name] = frozenset()  # ends cycles
             near: set[str] = set()
             for one in self._define(name) if name else ():
                 if one.kind in TYPE_KINDS:
@@ -106,7 +106,7 @@ class Ancestors:
 def find_in_bases(
     qualifiers: Sequence[str], name: str, names: Names, find_ancestors: FindAncestors
 ) -> list[Definition]:
-    """Return the member that the type named by the qualifiers inherits: of several, the nearest."""
+    """Return the inherited members of the type that the qualifiers name; of several, the nearest."""
     ending = f".{'.'.join(qualifiers)}"
     types = [one for one in names.definitions(qualifiers[-1]) if one.kind in TYPE_KINDS]
     types = [one for one in types if f".{one.qualified}".endswith(ending)]
@@ -117,7 +117,7 @@ def find_in_bases(
         owned = [(one, owner) for one, owner in owned if owner.key in above]
         hidden = frozenset().union(*(names.ancestors(owner) for _, owner in owned))
         return [one for one, owner in owned if owner.key not in hidden]
-    # In a language whose bases are not resolved, only type names say what extends what.
+    # If bases are not resolved in the language, only their names connect the types.
     named_above = frozenset[str]().union(*(find_ancestors(one.name) for one in types))
     found = [one for one in names.definitions(name) if one.owner in named_above]
     named_hidden = frozenset[str]().union(*(find_ancestors(one.owner) for one in found))

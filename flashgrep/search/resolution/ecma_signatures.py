@@ -1,6 +1,6 @@
-"""Signatures of TypeScript methods from their text: whether one may implement what an interface requires.
+"""Compares signatures of TypeScript methods by their text: whether one may implement what an interface requires.
 
-Types are compared only if both are built in; anything else that the text leaves open may fit.
+Types are compared only if both are built in; anything that the text leaves open may fit.
 """
 
 import re
@@ -10,7 +10,7 @@ from flashgrep.ingest.parse.model import NAME, NAME_END
 from flashgrep.search.resolution.symbol_graph import Definition
 
 _MOST: Final = 2_000
-"""Characters of a method's head that are looked at."""
+"""Most characters read of a method's head."""
 _MOST_BEFORE: Final = 60
 _HIDDEN: Final = re.compile(rb"\b(?:private|protected)\s[\w\s]*\Z|#\Z")
 _OPENING: Final = re.compile(r"[?!]?\s*(?=[(<])")
@@ -23,7 +23,7 @@ _PROMISE: Final = re.compile(r"Promise<.*>", re.DOTALL)
 
 
 class Signature(NamedTuple):
-    """The parameter types as the parts of each union (none: unknown), the number required, and the result type."""
+    """Parameter types, each as the parts of its union (empty: unknown), the number required, and the result type."""
 
     parameters: list[frozenset[str]]
     needed: int
@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 def may_stand_for(own: Definition, asked: Definition) -> bool:
-    """Whether the text of two methods allows that one implements the other."""
+    """Whether, by the text of two methods, one may implement the other."""
     data, start = own.symbols.data, own.symbols.row(own.index)[NAME]
     if _HIDDEN.search(data, max(0, start - _MOST_BEFORE), start):
         return False
@@ -45,11 +45,11 @@ def may_stand_for(own: Definition, asked: Definition) -> bool:
         return True
     if given.needed > len(wanted.parameters) and not wanted.has_rest:
         return False
-    # Either may be a part of the other: methods are compared so.
+    # Parameters of methods are compared bivariantly: either may be a part of the other.
     pairs = zip(given.parameters, wanted.parameters, strict=False)
     is_taken = all(not one or not other or not one | other <= _OWN or one & other for one, other in pairs)
     promises = {part for part in wanted.result if _PROMISE.fullmatch(part)}
-    # A result of void accepts anything; a named type is unknown.
+    # A void result accepts anything; a named type is unknown.
     is_any_given = not wanted.result or "void" in wanted.result or not wanted.result - promises <= _OWN
     return is_taken and (
         is_any_given
@@ -61,7 +61,7 @@ def may_stand_for(own: Definition, asked: Definition) -> bool:
 
 
 def read_signature(method: Definition) -> Signature | None:
-    """Return a method's signature; None for overloads, and if the text is not plain."""
+    """Return a method's signature; None for overloads, or if the text is not plain."""
     symbols, around = method.symbols, method.symbols.parent(method.index)
     alike = sum(symbols.parent(index) == around for index in symbols.defining(method.name))
     start = symbols.row(method.index)[NAME_END]
@@ -88,7 +88,7 @@ def read_signature(method: Definition) -> Signature | None:
 
 
 def _split(text: str, start: int) -> tuple[list[str], int]:
-    """Return the content of a bracket split at commas, and where it ends; 0: it contains strings or comments."""
+    """Return the content of a bracket split at commas, and its end; 0: it contains strings or comments."""
     depth, parts, since = 0, list[str](), start + 1
     for at in range(start, len(text)):
         sign = text[at]
@@ -104,7 +104,7 @@ def _split(text: str, start: int) -> tuple[list[str], int]:
 
 
 def _read_union(written: str) -> frozenset[str]:
-    """Return the parts of a type except for ``null`` and ``undefined``; none where they are not plain."""
+    """Return the parts of a union without ``null`` and ``undefined``; empty if they are not plain."""
     parts, _ = _split(f"({written.replace('|', ',')})", 0)
     plain = ("boolean" if part in {"true", "false"} else part for part in parts)
     return frozenset() if written.rstrip().endswith("|") else frozenset(plain) - _NOTHING

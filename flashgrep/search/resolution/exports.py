@@ -1,4 +1,4 @@
-"""Exports: a name of a module followed through imports, re-exports, stars and aliases to its definition."""
+"""Exports: follows a name of a module through imports, re-exports, wildcards and aliases to its definition."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from flashgrep.search.symbol_source import imports_of
 
 _MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enumerator"})
 _ABOVE: Final = 300
-"""Bytes before a function in which its decorators stand."""
+"""Bytes before a function that are searched for its decorators."""
 _MOST_DEPTH: Final = 60
 """Most steps from a name to its definition: longer chains are cycles."""
 _MOST_STEPS: Final = 3_000
@@ -25,24 +25,24 @@ _MOST_STEPS: Final = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an expression evaluates to: a definition itself, an instance of it, a module, or (none of them) outside."""
+    """The value of an expression: a definition itself, an instance of one, a module, or (none of these) outside."""
 
     definition: Definition | None = None
     is_instance: bool = False
     module: bytes | None = None
-    """A file, or a folder with its slash."""
+    """A file, or a folder with a trailing slash."""
     literal: tuple[bytes, int] | None = None
-    """Where an object is written: its file, and the place where it begins."""
+    """An object literal or type: its file and the offset where it begins."""
     is_variable: bool = False
-    """Whether it is what a local variable holds, which is a name of its own."""
+    """Whether it is the value of a local variable, which has a name of its own."""
     results: "Values" = ()
-    """Its result when called, if that is all that is known."""
+    """The result of calling it, if nothing else is known."""
     elements: "Values" = ()
-    """What a collection has in it; that is itself outside."""
+    """The elements of a collection; the collection itself is outside."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells a value from others."""
+        """Identifies a value."""
         parts = tuple(one.key for one in self.elements), tuple(one.key for one in self.results)
         return self.definition.key if self.definition else None, self.is_instance, self.module, self.literal, *parts
 
@@ -50,11 +50,11 @@ class Value:
 Values = tuple[Value, ...]
 """The possible values of an expression; empty: unknown."""
 OUTSIDE: Final = Value()
-"""Something that this project does not define."""
+"""A value that this project does not define."""
 
 
 class Exports(ABC):
-    """Resolves names of modules in one state of a project; what was found is kept."""
+    """Resolves names of modules in one state of a project and caches the results."""
 
     @abstractmethod
     def scopes_of(self, path: bytes) -> FileScopes | None:
@@ -74,24 +74,24 @@ class Exports(ABC):
         self._methods: dict[str, dict[tuple[bytes, str], list[Definition]]] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
         self._open: dict[tuple[object, ...], int] = {}
-        """What is being found, with its depth."""
+        """Keys being computed, with their depth."""
         self._cut = _MOST_DEPTH
-        """The least depth of what was met again while it was being found."""
+        """The least depth of a key that was requested again while it was being computed."""
         self._steps = 0
 
     def imports_of(self, path: bytes) -> FileImports:
-        """Return what a file imports and exports."""
+        """Return a file's imports and exports."""
         if path not in self._imports:
             symbols = self.open_file(path)
             self._imports[path] = imports_of(symbols) if symbols is not None else FileImports()
         return self._imports[path]
 
     def top_level(self, path: bytes, name: str) -> list[Definition]:
-        """Return a file's top-level definitions of a name; of overloads only those with a body.
+        """Return a file's top-level definitions of a name; of overloads, only those with a body.
 
-        ``const { name } = require(…)`` brings a name in, though it is there like a definition.
+        ``const { name } = require(…)`` is an import, although it has the form of a definition.
         """
-        if (known := self._top.get((path, name))) is not None:  # else each use would look at all the others
+        if (known := self._top.get((path, name))) is not None:  # otherwise each use would scan all the others
             return known
         symbols, found = self.open_file(path), []
         if symbols is not None:
@@ -100,7 +100,7 @@ class Exports(ABC):
                 before = symbols.data[symbols.row(index)[START] : offset] if index >= 0 else b""
                 if before.startswith(b"{") and name in self.imports_of(path).names:
                     continue
-                # Only what is outside of everything can be imported.
+                # Only top-level definitions can be imported.
                 is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
                 if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
                     found.append(Definition(path, symbols, index))
@@ -108,18 +108,18 @@ class Exports(ABC):
         return self._top[path, name]
 
     def is_at_top(self, path: bytes, symbols: FileSymbols, offset: int) -> bool:
-        """Whether what is defined outside of every definition is its file's: in JavaScript a callback may have it."""
+        """Whether a definition that no other encloses is at the top level: in JavaScript a callback may hold it."""
         if symbols.language not in ECMA:
             return True
         line = symbols.data.rfind(b"\n", 0, offset) + 1
         before = symbols.data[max(line, offset - _ABOVE) : offset]
-        if before.endswith(b"."):  # set on something
+        if before.endswith(b"."):  # assigned to a member
             return before.endswith(b"exports.")
         file = self.scopes_of(path) if before[:1].isspace() else None
         return file is None or file.scope_at(offset) == MODULE
 
     def methods_of(self, name: str) -> dict[tuple[bytes, str], list[Definition]]:
-        """Return what types of Go have under a name, by folder and type: there may be thousands."""
+        """Return the members of Go types with a name, by folder and type: there may be thousands."""
         if name not in self._methods:
             found = self._methods[name] = {}
             for one in self.definitions(name):
@@ -128,11 +128,11 @@ class Exports(ABC):
         return self._methods[name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
-        """Return the file or folder that a module as written in a file leads to."""
+        """Return the file or folder of a module, as a file's import names it."""
         return self._modules.find(language, path, module)
 
     def import_value(self, path: bytes, one: Import) -> Values:
-        """Return what an import brings in."""
+        """Return what an import refers to."""
         if not one.module:  # an export of the file's own
             return self.find_in_module(path, one.name)
         language = self.language_of(path)
@@ -141,7 +141,7 @@ class Exports(ABC):
             if target is not None and (found := self.export(target, one.name)):
                 return found
             found = ()
-            if language == "python":  # a module of the package
+            if language == "python":  # a submodule
                 dot = "" if one.module.endswith(".") else "."
                 inner = self.find_module(path, language, f"{one.module}{dot}{one.name}")
                 found = (Value(module=inner),) if inner is not None else ()
@@ -155,13 +155,13 @@ class Exports(ABC):
         return (Value(module=target), *(self.import_value(target, whole) if whole is not None else ()))
 
     def export(self, module: bytes, name: str) -> Values:
-        """Return what a module gives under a name."""
+        """Return what a module exports under a name."""
         return self.remember(("export", module, name), lambda: self._find_export(module, name)) or ()
 
     def _find_export(self, module: bytes, name: str) -> Values:
         if module.endswith(b"/"):  # a Go package: all files of a folder
             folder = module[:-1]
-            # By the name, since a package has no list of what its files define.
+            # Looked up by name, since a package has no list of what its files define.
             alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
             return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
         symbols = self.open_file(module)
@@ -171,7 +171,7 @@ class Exports(ABC):
         imports = self.imports_of(module)
         if name in imports.exports:
             return self.import_value(module, imports.exports[name])
-        # No star hands a default on.
+        # A wildcard does not re-export the default.
         if name == DEFAULT:
             return ()
         found = self.find_in_module(module, name)
@@ -183,11 +183,11 @@ class Exports(ABC):
         return found
 
     def find_in_module(self, path: bytes, name: str) -> Values:
-        """Return what a name means at a file's top level: defined there, or imported."""
+        """Return what a name means at a file's top level: a definition or an import."""
         if own := self.top_level(path, name):
             return tuple(Value(one) for one in own)
         imports = self.imports_of(path)
-        # The last one counts: an import in ``try`` is often made again in ``except``.
+        # The last import counts: one in ``try`` is often repeated in ``except``.
         if bound := imports.names.get(name):
             return self.remember(("import", path, bound[-1]), partial(self.import_value, path, bound[-1])) or ()
         for star in imports.stars:
@@ -206,15 +206,15 @@ class Exports(ABC):
         return symbols.language if symbols is not None else ""
 
     def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
-        """Return a cached result, or compute it; cycles give an unknown result.
+        """Return a cached result or compute it; a cycle gives an unknown result.
 
-        A result computed while an enclosing computation was unfinished may lack its results, so it is not cached.
+        A result that depends on an unfinished outer computation may be incomplete, so it is not cached.
         """
         if key in self._known:
             return self._known[key]
         depth = len(self._open)
         if key in self._open or depth >= _MOST_DEPTH or self._steps >= _MOST_STEPS:
-            # A cycle: everything started since then is based on a guess.
+            # A cycle: everything started since then rests on an incomplete result.
             self._cut = min(self._cut, self._open.get(key, 0))
             return None
         self._open[key] = depth
@@ -223,7 +223,7 @@ class Exports(ABC):
             found = find()
         finally:
             del self._open[key]
-        # No cycle through an enclosing computation, so the result does not depend on the caller.
+        # No cycle leads to an outer computation, so the result does not depend on the caller.
         if self._cut >= depth:
             self._known[key] = found
             self._cut = _MOST_DEPTH
@@ -231,11 +231,11 @@ class Exports(ABC):
 
 
 _OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy", "elixir", "erlang"})
-"""Languages in which functions of one name in one scope are ways to call one thing."""
+"""Languages in which several functions of one name and scope are overloads."""
 
 
 def find_overloads(definition: Definition) -> list[Definition]:
-    """Return the functions of a name in one scope of a file that count as one, in order of place."""
+    """Return the overloads in a definition's scope that count as one function, in order of position."""
     symbols, own = definition.symbols, definition.index
     if own < 0 or symbols.kind(own) not in CALLABLE_KINDS or definition.language not in _OVERLOADING | {"python"}:
         return [definition]
@@ -248,7 +248,7 @@ def find_overloads(definition: Definition) -> list[Definition]:
     ]
     if definition.language != "python":
         return alike
-    whole = without_overloads(alike)  # of several that are whole each is one: branches define them
+    whole = without_overloads(alike)  # several complete ones are separate: branches define them
     is_whole = len(whole) == len(alike) or any(one.key == definition.key for one in whole)
     only_declared = all(any(b"overload" in line for line in decorators(one)) for one in whole)
     return [definition] if is_whole and not only_declared else whole
@@ -262,12 +262,12 @@ def without_overloads(found: list[Definition]) -> list[Definition]:
         if one.symbols.defined_role(one.index) == "definition"
         and not (one.language == "python" and any(b"overload" in line for line in decorators(one)))
     ]
-    # Stubs have overloads alone.
+    # Stub files contain only overloads.
     return whole or found
 
 
 def decorators(definition: Definition) -> list[bytes]:
-    """Return the lines right above a definition of Python that decorate it."""
+    """Return the decorator lines directly above a Python definition."""
     symbols, start = definition.symbols, definition.symbols.row(definition.index)[START]
     found: list[bytes] = []
     for line in reversed(symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")):

@@ -29,7 +29,7 @@ _FIRST: Final = (
     "type_annotation", "pointer_type", "readonly_type", "parenthesized_type", "satisfies_expression", "constraint",
     "type_elem", "optional_type",
 )  # fmt: skip
-"""Nodes that stand for their first part."""
+"""Nodes with the value of their first part."""
 _EITHER: Final = (
     "boolean_operator", "binary_expression", "union_type", "intersection_type", "binary_operator", "tuple",
 )  # fmt: skip
@@ -49,7 +49,7 @@ _TRANSPARENT: Final = frozenset({
     "Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Promise", "Awaitable",
     "Readonly", "Partial", "NonNullable", "Awaited", "Coroutine", "Omit", "Pick", "Extract", "Exclude",
 })  # fmt: skip
-"""Generic types that stand for what they are made of."""
+"""Generic types that stand for their arguments."""
 
 
 class Expressions(Exports):
@@ -61,15 +61,15 @@ class Expressions(Exports):
 
     @abstractmethod
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a bare name at a place means; None if no known binding exists."""
+        """Return what a bare name at a position refers to; None if no known binding exists."""
 
     @abstractmethod
     def members(self, values: Values, name: str) -> Values:
-        """Return what a member of something is."""
+        """Return the members of values by name."""
 
     @abstractmethod
     def dereference(self, values: Values) -> Values:
-        """Return values with variables replaced by what they hold."""
+        """Return values with variables replaced by their values."""
 
     @abstractmethod
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
@@ -94,7 +94,7 @@ class Expressions(Exports):
         return self.dereference(self.find_name(file.path, file.text(node), node.start_byte) or ())
 
     def infer_member(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate a member of something."""
+        """Evaluate a member access."""
         whole, part = (node.child_by_field_name(one) for one in MEMBER_OF[node.type])
         return self.dereference(self.members(self.infer(file, whole), file.text(part))) if part is not None else ()
 
@@ -120,7 +120,7 @@ class Expressions(Exports):
         return (Value(own, is_instance=True),) if own is not None else ()
 
     def infer_super(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate ``super``: the bases of the class around."""
+        """Evaluate ``super``: the bases of the enclosing class."""
         own = self.class_around(file, node.start_byte)
         if own is None:
             return ()
@@ -153,7 +153,7 @@ class Expressions(Exports):
         return elements or tuple(one for one in values if one.definition is not None and not one.is_instance)
 
     def infer_first(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what stands for its first part."""
+        """Evaluate a node that has the value of its first part."""
         return self.infer(file, node.child_by_field_name("operand") or nth(node, 0))
 
     def infer_unary(self, file: FileScopes, node: Node) -> Values:
@@ -165,7 +165,7 @@ class Expressions(Exports):
         return values if operator in {"&", "*"} else (OUTSIDE,)
 
     def infer_value(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what has a name or a key before it."""
+        """Evaluate a node with a name or a key before its value."""
         return self.infer(file, node.child_by_field_name("value"))
 
     def infer_collection(self, file: FileScopes, node: Node) -> Values:
@@ -173,7 +173,7 @@ class Expressions(Exports):
         return (Value(elements=self.infer(file, nth(node, 0))),)
 
     def infer_outside(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate a literal, or a type of the language's own; ``any`` may be anything."""
+        """Evaluate a literal or a built-in type; ``any`` may be anything."""
         return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
 
     def infer_function(self, file: FileScopes, node: Node) -> Values:
@@ -182,13 +182,13 @@ class Expressions(Exports):
         return (Value(results=given),) if given else ()
 
     def infer_object(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate an object literal, or the type of one: it has the names in it."""
+        """Evaluate an object literal or type: its members are the names in it."""
         return (Value(literal=(file.path, node.start_byte)),)
 
     # Calls
 
     def call(self, values: Values, position: int) -> Values:
-        """Return the result of calling something; of several results (Go) the one at a position."""
+        """Return the result of calling values; of several results (Go), the one at a position."""
         found: list[Value] = []
         for one in values:
             definition = one.definition
@@ -213,16 +213,16 @@ class Expressions(Exports):
         return distinct(value for one in typed if file is not None for value in self.type_of(file, one))
 
     def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
-        """Return the node of a definition, around its name, with its file."""
+        """Return the file of a definition, and the node around its name."""
         file = self.scopes_within(definition)
         word = file.node_at(definition.key[1]) if file is not None else None
         return file, word.parent if word is not None else None
 
     def find_result(self, function: Definition, position: int) -> Values:
-        """Return a function's result: as annotated, else from its return statements."""
+        """Return a function's result: its annotation, otherwise from its return statements."""
         found = self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
         if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
-            return tuple(inner for one in found for inner in one.elements)  # what ``with`` gives
+            return tuple(inner for one in found for inner in one.elements)  # the target of ``with``
         return found
 
     def _find_result(self, function: Definition, position: int) -> Values:
@@ -234,7 +234,7 @@ class Expressions(Exports):
         return self._result_of(file, node, position, function.key[1])
 
     def _result_of(self, file: FileScopes, node: Node, position: int, name: int) -> Values:
-        """Return what a function's node gives; ``name``: where its name stands, or -1."""
+        """Return the result of a function's node; ``name``: the offset of its name, or -1."""
         typed = node.child_by_field_name("return_type") or node.child_by_field_name("result")
         if typed is not None and typed.type == "parameter_list":
             result = nth(typed, position)
@@ -252,7 +252,7 @@ class Expressions(Exports):
     # Types
 
     def type_of(self, file: FileScopes, node: Node | None) -> Values:
-        """Return what a value of a written type is."""
+        """Return the value of something declared with a type."""
         how = _TYPED.get(node.type) if node is not None else None
         if node is None or how is None:
             return ()
@@ -270,7 +270,7 @@ class Expressions(Exports):
         return as_instances(inner for one in values for inner in self._follow_alias(one))
 
     def type_forward(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate the name of a type that is written before it is defined."""
+        """Evaluate a type that is quoted because it is defined later."""
         written = file.text(node).strip("\"' ")
         found: list[Value] = []
         for name in [written.partition("[")[0]] if "[" in written else written.split("|"):
@@ -295,7 +295,7 @@ class Expressions(Exports):
             return self.call(self.type_of(file, given[0]), 0)
         if name == "Callable" and len(given) > 1:
             return (Value(results=self.type_of(file, given[-1])),)
-        if name in {"Generator", "AsyncGenerator"} and given:  # the others are what is sent and returned
+        if name in {"Generator", "AsyncGenerator"} and given:  # the other arguments are the sent and returned types
             given = given[:1]
         applied = (value for one in self.infer(file, head) for value in self.apply_alias(one, file, given))
         values = distinct(applied) or self.type_of(file, head)
@@ -304,7 +304,7 @@ class Expressions(Exports):
         return (Value(elements=self.type_of(file, given[-1])),)
 
     def find_index_type(self, file: FileScopes, offset: int) -> Values:
-        """Return what any member is of an object whose type, written at a place, says so: ``{ [key: string]: T }``."""
+        """Return the type of members that an index signature, ``{ [key: string]: T }``, at a position declares."""
         brace = file.node_at(offset)
         parts = parts_of(brace.parent) if brace is not None and brace.parent is not None else []
         typed = [one.child_by_field_name("type") for one in parts if one.type == "index_signature"]
@@ -316,30 +316,30 @@ class Expressions(Exports):
         return (Value(elements=self.type_of(file, element or nth(node, -1))),)
 
     def type_either(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate one of several types."""
+        """Evaluate a union or another type with alternatives."""
         return distinct(value for part in parts_of(node) for value in self.type_of(file, part))
 
     def type_function(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate the type of a function."""
+        """Evaluate a function type."""
         written = node.child_by_field_name("return_type") or node.child_by_field_name("result")
         return (Value(results=self.type_of(file, written)),)
 
     def type_condition(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate a type that depends on another: either of two."""
+        """Evaluate a conditional type: either branch."""
         parts = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
         return distinct(value for part in parts for value in self.type_of(file, part))
 
     def type_first(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what stands for its first part."""
+        """Evaluate a type that stands for its first part."""
         return self.type_of(file, nth(node, 0))
 
     def _follow_alias(self, value: Value) -> Values:
-        """Return what a type that is defined as another stands for."""
+        """Return what a type alias stands for."""
         definition = value.definition
         if definition is None or definition.kind != "type":
             return (value,)
         file, node = self.node_of(definition)
-        # Go: ``type A B`` is a type of its own, with its own methods.
+        # Go: ``type A B`` declares a new type with its own methods.
         if file is None or node is None or node.type == "type_spec":
             return (value,)
         written = node.child_by_field_name("value") or node.child_by_field_name("type")
@@ -352,7 +352,7 @@ class Expressions(Exports):
         return Definition(file.path, symbols, index) if symbols is not None and index >= 0 else None
 
     def class_around(self, file: FileScopes, offset: int) -> Definition | None:
-        """Return the class a place is in."""
+        """Return the class around a position."""
         scope = file.scope_at(offset)
         while scope != MODULE and not file.scopes[scope].is_class:
             scope = file.scopes[scope].parent
@@ -360,29 +360,29 @@ class Expressions(Exports):
 
 
 def parts_of(node: Node) -> list[Node]:
-    """Return the children of a node without comments, which may be anywhere."""
+    """Return the children of a node without comments, which may occur anywhere."""
     return [part for part in node.named_children if not part.is_extra]
 
 
 def operator_of(file: FileScopes, node: Node) -> str:
-    """Return an expression's operator, or empty."""
+    """Return an expression's operator, or an empty string."""
     operator = node.child_by_field_name("operator")
     return file.text(operator) if operator is not None else ""
 
 
 def nth(node: Node | None, position: int) -> Node | None:
-    """Return a part of a node; None where it has fewer."""
+    """Return a part of a node by position; None if it has fewer."""
     parts = parts_of(node) if node is not None else []
     return parts[position] if position < len(parts) and parts else None
 
 
 def as_instances(values: Iterable[Value]) -> Values:
-    """Return instances of what is defined in the project."""
+    """Return instances of the project's definitions; other values stay as they are."""
     return distinct(Value(one.definition, is_instance=True) if one.definition is not None else one for one in values)
 
 
 def distinct(values: Iterable[Value]) -> Values:
-    """Return values, each once."""
+    """Return values without duplicates."""
     return tuple({one.key: one for one in values}.values())
 
 

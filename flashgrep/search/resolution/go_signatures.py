@@ -1,4 +1,4 @@
-"""Signatures of Go methods from their text: whether one implements what an interface requires."""
+"""Compares signatures of Go methods by their text: whether one implements what an interface requires."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.symbol_graph import Definition
 
 _NO_NAME: Final = frozenset({"chan", "func", "interface", "map", "struct"})
-"""Words that begin a type, and so are not a parameter's name."""
+"""Keywords that begin a type and so cannot be a parameter's name."""
 _NAMED: Final = re.compile(r"([^\W\d]\w*)\s+(\S.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -21,10 +21,10 @@ UNKNOWN: Final = "?"
 """A type that is not compared."""
 _WORD: Final = re.compile(r"\w+")
 _GENERIC: Final = re.compile(rb"\[\w")
-"""What follows the name of a type with parameters; an array's length comes after a blank."""
+"""What follows the name of a generic type; an array's length comes after a blank."""
 _ALIAS: Final = re.compile(rb"[ \t]*=")
 _MOST: Final = 4_000
-"""Characters of a method's head that are looked at."""
+"""Most characters read of a method's head."""
 
 Types = tuple[str, ...]
 
@@ -32,10 +32,10 @@ Types = tuple[str, ...]
 def is_method_asked_for(
     names: Names, asked: Definition, own: Definition, owner: Definition, interface: Definition
 ) -> bool:
-    """Whether a member of a type is the method that an interface asks for; types with parameters are not compared."""
-    # What is not exported is another name in each package.
+    """Whether a type's member is the method that an interface requires; generic types are not compared."""
+    # A name that is not exported is a different name in each package.
     is_seen = asked.name[:1].isupper() or asked.path.rpartition(b"/")[0] == own.path.rpartition(b"/")[0]
-    if not is_seen or own.kind != "method":  # a field of the name is none
+    if not is_seen or own.kind != "method":  # a field of the same name does not count
         return False
     wanted, given = read_signature(asked), read_signature(own)
     if wanted is None or given is None:
@@ -47,7 +47,7 @@ def is_method_asked_for(
     for one, other in zip(chain.from_iterable(wanted), chain.from_iterable(given), strict=True):
         if one == other or UNKNOWN in {one, other}:
             continue
-        # A name in one of them may be an alias of one in the other.
+        # A name in one of them may be an alias of a name in the other.
         meant = chain.from_iterable(map(names.definitions, _NAME.findall(f"{one} {other}")))
         if not any(
             each.language == "go" and _ALIAS.match(each.symbols.data, each.symbols.row(each.index)[NAME_END])
@@ -68,7 +68,7 @@ def read_signature(method: Definition) -> tuple[Types, Types] | None:
     if rest.startswith("("):
         close = _find_end(rest, 0)
         return (_read_types(text[1 : end - 1]), _read_types(rest[1 : close - 1])) if close else None
-    # The only type that is given ends with its line, or before the brace of the body.
+    # A single result type ends with its line, or before the brace of the body.
     at = 0
     while at < len(rest) and rest[at] not in "\n;}":
         if rest[at] == "{" and not rest[:at].rstrip().endswith(("interface", "struct")):
@@ -78,7 +78,7 @@ def read_signature(method: Definition) -> tuple[Types, Types] | None:
 
 
 def _find_end(text: str, start: int) -> int:
-    """Return where what a bracket opens ends; 0: nowhere."""
+    """Return where the bracket that opens at a position is closed; 0: nowhere."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -88,7 +88,7 @@ def _find_end(text: str, start: int) -> int:
 
 
 def _read_types(text: str) -> Types:
-    """Return the types of a list of parameters, ``a, b int`` being two of one type."""
+    """Return the types in a parameter list; ``a, b int`` has two of the same type."""
     parts, start, at = [], 0, 0
     while at < len(text):
         if text[at] == ",":
@@ -99,7 +99,7 @@ def _read_types(text: str) -> Types:
     named = [_NAMED.fullmatch(one) for one in parts]
     if not any(one is not None and one[1] not in _NO_NAME for one in named):
         return tuple(map(_plain, parts))
-    # Either all have names or none: a name without a type has the type of the next one.
+    # Either all are named or none: a name without a type has the type of the next one.
     types, following = list[str](), ""
     for part, one in zip(reversed(parts), reversed(named), strict=True):
         following = following if one is None and _NAME.fullmatch(part) else part if one is None else one[2]
@@ -108,7 +108,7 @@ def _read_types(text: str) -> Types:
 
 
 def _plain(written: str) -> str:
-    """Return a type without blanks and packages; ``UNKNOWN`` where it has names or types inside."""
+    """Return a type without blanks and packages; ``UNKNOWN`` if it contains names or types."""
     written = _EMPTY.sub("any", _QUALIFIER.sub("", written))
     if _INSIDE.search(written):
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Which files of a project a file of C or C++ includes, near or far."""
+"""Which files of a project a C or C++ file includes, directly or indirectly."""
 
 import posixpath
 import re
@@ -12,21 +12,21 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.search.symbol_source import Kept, SymbolSource
 
 MOST_INCLUDED: Final = 100
-"""Files looked through from one that includes them."""
+"""Most files followed from one including file."""
 MOST_READ: Final = 300
-"""Most files examined for a question, which may ask for hundreds that include others."""
+"""Most files read for one question, which may concern hundreds of including files."""
 _INCLUDE: Final = re.compile(rb"#\s*(?:include|include_next|import)\s*[<\"]([^>\"\n]+)[>\"]")
 _FOLDERS: Final = (b"", b"include", b"src", b"inc")
-"""Usual include folders, below a folder around the file: compiler options are not read."""
+"""Usual include folders, tried below each enclosing folder: compiler options are not read."""
 _MOST_FOUND: Final = 20_000
-"""Includes kept for a project with the files that they mean, some 5 MB."""
+"""Most resolved includes cached for a project, about 5 MB."""
 _written = Kept[tuple[bytes, ...]](4_000)
-"""What files include, as it is written there, a kilobyte each: every question about C follows the same headers."""
+"""Includes of files as written, about a kilobyte each: every question about C follows the same headers."""
 _UNKNOWN: Final = b"\0"
 
 
 class Includes:
-    """Follows includes in one state of a project; looks up no file twice."""
+    """Follows includes in one state of a project; looks up each file once."""
 
     def __init__(self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]) -> None:
         self.source = source
@@ -36,7 +36,7 @@ class Includes:
         self._reached: dict[tuple[bytes, AbstractSet[bytes]], AbstractSet[bytes]] = {}
 
     def reach(self, path: bytes, wanted: AbstractSet[bytes]) -> AbstractSet[bytes]:
-        """Return which of several files a file includes, only those the fewest steps away."""
+        """Return which of several files a file includes; only those the fewest steps away."""
         if (path, wanted) in self._reached:
             return self._reached[path, wanted]
         seen, level = {path}, [path]
@@ -68,7 +68,7 @@ class Includes:
         return tuple(one[1] for one in found if one is not None)
 
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
-        """Return the file that an include in a folder means: in that folder, else below the nearest enclosing one."""
+        """Return the file of an include: in the including file's folder, or below the nearest enclosing one."""
         found: bytes | None = _UNKNOWN
         asked = []
         while found == _UNKNOWN:
@@ -76,7 +76,7 @@ class Includes:
             if found == _UNKNOWN:
                 asked.append(folder)
                 places = [b"/".join(filter(None, (folder, below, written))) for below in _FOLDERS]
-                if b"./" in written or b"//" in written:  # to put all in order took most of the time
+                if b"./" in written or b"//" in written:  # normalizing every path took most of the time
                     places = [posixpath.normpath(place) for place in places]
                 found = next(filter(self.source.has, places), _UNKNOWN if folder else None)
                 folder = posixpath.dirname(folder)

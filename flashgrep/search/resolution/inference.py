@@ -1,8 +1,8 @@
-"""What a name at a place means: its definition by scopes, imports and the types of receivers.
+"""What a name at a position refers to: found through scopes, imports and the types of receivers.
 
-Python, JavaScript, TypeScript and Go. Names lead through scopes, imports, re-exports and aliases to definitions. What
-an expression evaluates to is told by annotations, constructors, what is returned, fields and bases, as a compiler's
-checker would, except for generics and control flow.
+For Python, JavaScript, TypeScript and Go. Names are followed through scopes, imports, re-exports and aliases to their
+definitions. The type of an expression is inferred from annotations, constructors, return statements, fields and bases,
+as a type checker would do, except for generics and control flow.
 """
 
 from collections import Counter
@@ -41,15 +41,15 @@ _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 _WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
 _PARTS_PAY: Final = 2
-"""A file is parsed as a whole once its parts would exceed this fraction of it."""
+"""A file is parsed as a whole once its parts would exceed its size divided by this."""
 
 
 class Names(Callbacks):
-    """Resolves names in one state of a project; what was found is kept."""
+    """Resolves names in one state of a project and caches the results."""
 
     @LazyAttribute
     def includes(self) -> Includes:
-        """Return what files of C include."""
+        """Return the resolver of C includes."""
         return Includes(self._modules.source, self.open_file)
 
     @LazyAttribute
@@ -58,11 +58,11 @@ class Names(Callbacks):
 
     @LazyAttribute
     def _bound(self) -> dict[tuple[bytes, str, int, bool], list[int]]:
-        """Of a file's name, within one of its outermost definitions: two places that may bind it."""
+        """Up to two offsets that may bind a name, by file, name and outermost enclosing definition."""
         return {}
 
     def scopes_of(self, path: bytes) -> FileScopes | None:
-        """Return a file's scopes, parsing it now."""
+        """Return a file's scopes; parses the file if necessary."""
         if path not in self._scopes:
             symbols = self.open_file(path)
             self._scopes[path] = scopes_of(path, symbols) if symbols is not None else None
@@ -74,20 +74,20 @@ class Names(Callbacks):
 
     @LazyAttribute
     def _parsed(self) -> Counter[bytes]:
-        """How many bytes of files were parsed part by part."""
+        """How many bytes of each file were parsed in parts."""
         return Counter()
 
     def scopes_around(self, path: bytes, offset: int) -> FileScopes | None:
-        """Return the scopes around a place, of a part of the file where that tells them, except for the file's own."""
+        """Return the scopes around a position; if a part of the file suffices, without the file's own scope."""
         symbols = self.open_file(path)
         return self._find_scopes(path, symbols, symbols.enclosing(offset)) if symbols is not None else None
 
     def scopes_within(self, definition: Definition) -> FileScopes | None:
-        """Return the scopes of a definition, as ``scopes_around`` a place in it."""
+        """Return the scopes of a definition, like ``scopes_around`` for a position in it."""
         return self._find_scopes(definition.path, definition.symbols, definition.index)
 
     def _scopes_of_members(self, owner: Definition, name: str) -> FileScopes | None:
-        """Return the scopes of a type as far as it binds a name."""
+        """Return the scopes of a type, parsed only as far as they bind a name."""
         symbols = owner.symbols
         part = find_part_of_members(symbols, owner.index, name) if owner.path not in self._scopes else ()
         return self._find_scopes(owner.path, symbols, owner.index, part)
@@ -107,18 +107,18 @@ class Names(Callbacks):
     # Names
 
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a bare name at a place means; None if no known binding exists."""
+        """Return what a bare name at a position refers to; None if no known binding exists."""
         symbols = self.open_file(path)
         if symbols is None:
             return None
         around = outermost = symbols.enclosing(offset)
         while around >= 0:
             outermost, around = around, symbols.parent(around)
-        is_asked = is_followed_by_point(symbols, name, offset)  # what is asked for a member binds nothing itself
+        is_asked = is_followed_by_point(symbols, name, offset)  # an object in a member access binds nothing itself
         key = (path, name, outermost, is_asked)
         if key not in self._bound:
             self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
-        # Where nobody has told which places bind, two suffice: one may be the use itself, which is then none of them.
+        # If bindings were not recorded, two candidates suffice: one may be the use itself, which does not bind.
         is_told = symbols.parsed.bound is not None
         is_bound = any(is_told or at != offset for at in self._bound[key])
         file = self.scopes_around(path, offset) if is_bound else None
@@ -142,11 +142,11 @@ class Names(Callbacks):
         return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
-        """Return what the bindings of a name in one scope stand for, definitions as themselves."""
+        """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
         held: list[Value] = []
         defined: list[Definition] = []
         symbols = self.open_file(file.path)
-        # A class's overloads count where none of them has a body.
+        # Overloads of a class's method count only if none of them has a body.
         words = [(one, file.node_at(one.offset)) for one in bindings] if len(bindings) > 1 else ()
         written = [one for one, word in words if getattr(word and word.parent, "type", "") != "method_signature"]
         for one in written or bindings:
@@ -159,7 +159,7 @@ class Names(Callbacks):
         return distinct([*(Value(one) for one in without_overloads(defined)), *held])
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
-        """Return what a binding's type or value says of it."""
+        """Return the values that a binding's type or initial value implies."""
         said = binding.type or binding.value
         key = ("binding", file.path, binding.offset, said.id if said is not None else 0)
         return self.remember(key, lambda: self._find_value(file, binding)) or ()
@@ -183,7 +183,7 @@ class Names(Callbacks):
         return () if binding.way == "unpacked" else values
 
     def _find_self(self, file: FileScopes, binding: Binding) -> Values:
-        """Return the object a method runs on, where a parameter stands for it."""
+        """Return the receiver of a method if a parameter stands for it."""
         scope, word = file.scope_at(binding.offset), file.node_at(binding.offset)
         around = file.scopes[scope].parent if scope != MODULE else MODULE
         text = file.text(word) if word is not None else ""
@@ -217,7 +217,7 @@ class Names(Callbacks):
         return ()
 
     def _find_item(self, file: FileScopes, binding: Binding) -> Values:
-        """Return one of the values of ``a, b := f(), g()`` or ``a, b := f()``."""
+        """Return the value of one name in ``a, b := f(), g()`` or ``a, b := f()``."""
         word, listed = file.node_at(binding.offset), binding.value
         if word is None or word.parent is None or listed is None:
             return ()
@@ -229,7 +229,7 @@ class Names(Callbacks):
         return self.infer(file, nth(listed, at))
 
     def dereference(self, values: Values) -> Values:
-        """Return values with variables replaced by what they hold."""
+        """Return values with variables replaced by their values."""
         found: list[Value] = []
         for one in values:
             definition = one.definition
@@ -271,14 +271,14 @@ class Names(Callbacks):
         return distinct(found)
 
     def member(self, owner: Definition, name: str) -> Values:
-        """Return a type's member of a name, searching its bases after it."""
+        """Return a type's member by name; its bases are searched after the type itself."""
         return self.remember(("member", owner.key, name), lambda: self._find_member(owner, name)) or ()
 
     def _find_member(self, owner: Definition, name: str) -> Values:
         if owner.kind in CALLABLE_KINDS:
-            # JavaScript sets what a function has, and what it makes, from outside: ``Reply.prototype.send = ...``
+            # JavaScript adds members to functions and their instances from outside: ``Reply.prototype.send = ...``
             named = self.definitions(name) if owner.language in ECMA else ()
-            # In the same file only; elsewhere another function may have the name.
+            # Only in the same file: elsewhere another function may have the name.
             set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
             return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
         if owner.language == "go":
@@ -292,7 +292,7 @@ class Names(Callbacks):
                 return self._follow_properties(own)
         bases, is_whole = self.bases(owner)
         for base in bases:
-            if owner.language == "go" and base.name == name:  # what is embedded is a field, too
+            if owner.language == "go" and base.name == name:  # an embedded type is also a field
                 return (Value(base, is_instance=True),)
             found = self.member(base, name)
             if any(one.definition is not None or one.literal for one in found):
@@ -313,7 +313,7 @@ class Names(Callbacks):
         return next(filter(None, ours), ())
 
     def _find_own(self, owner: Definition, name: str) -> Values | None:
-        """Return what a type itself has under a name; None where nothing in it binds that."""
+        """Return the type's own member by name; None if nothing in the type binds the name."""
         is_plain = owner.language == "python" or (
             owner.language in _WITH_CLASSES and owner.kind in {"class", "interface"}
         )
@@ -327,7 +327,7 @@ class Names(Callbacks):
         return self._find_meaning(file, bindings) if file is not None and bindings else None
 
     def _follow_properties(self, values: Values) -> Values:
-        """Add to methods that are read like fields what they give."""
+        """Add the results of methods that are read like fields."""
         found: list[Value] = []
         for one in values:
             found.append(one)
@@ -353,7 +353,7 @@ class Names(Callbacks):
         for offset in symbols.bases(owner.index):
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
-                # An unknown base may have any member, which the caller has to know.
+                # An unknown base may have any member, so callers must know about it.
                 found += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
             file = self.scopes_around(owner.path, offset)
@@ -375,7 +375,7 @@ class Names(Callbacks):
         if member.language != "go" or not member.owner:
             return None
         symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
-        # Usually it is in the same file; otherwise look for the name alone.
+        # Usually it is in the same file; otherwise it is looked up by name.
         for index in symbols.defining(member.owner):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
                 return Definition(member.path, symbols, index)
@@ -387,10 +387,10 @@ class Names(Callbacks):
         return {}
 
     def ancestors(self, owner: Definition) -> AbstractSet[tuple[bytes, int]]:
-        """Return the keys of all types that a type builds upon."""
+        """Return the keys of all direct and indirect bases of a type."""
         if owner.key in self._above:
             return self._above[owner.key]
-        # Stored before it is filled: code being edited may have types that build upon each other.
+        # Stored before it is filled: in code being edited, types may derive from each other.
         found = self._above[owner.key] = set[tuple[bytes, int]]()
         waiting = [owner]
         while waiting:
@@ -401,9 +401,9 @@ class Names(Callbacks):
         return found
 
     def find_default_names(self, module: bytes, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str, bool]]:
-        """Yield the files that import a file's default, each with its name there, and whether they export that.
+        """Yield the files that import a file's default export, each with its local name and whether it is re-exported.
 
-        They call it as they like, but they tell the file; ``paths``: those that may.
+        The local name is arbitrary, but the import names the file; ``paths``: the files to examine.
         """
         for path in paths:
             if (language := self.language_of(path)) not in ECMA:
@@ -416,18 +416,18 @@ class Names(Callbacks):
     # Uses
 
     def resolve(self, path: bytes, name: str, offset: int) -> Values | None:
-        """Return what a use of a name means, variables as themselves; None: unknown."""
+        """Return what a use of a name refers to; variables stand for themselves; None: unknown."""
         return self.remember(("use", path, offset), lambda: self._resolve(path, name, offset))
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         symbols = self.open_file(path)
-        # The point may stand on the line before.
+        # The dot may be on the line before.
         before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
-        if before.endswith(b".#"):  # of its class alone
+        if before.endswith(b".#"):  # a private member
             name, before = f"#{name}", before[:-1]
         if not before.endswith(b".") or before.endswith(b"..."):
             found = self.find_name(path, name, offset)
-            # In Python a name that nothing binds is one of its own.
+            # In Python a name that nothing binds is a builtin.
             return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
         if symbols is not None and symbols.role(offset) != "import":
             values = self._infer_receiver(path, symbols, offset)
@@ -441,7 +441,7 @@ class Names(Callbacks):
         return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
 
     def _infer_receiver(self, path: bytes, symbols: FileSymbols, offset: int) -> Values | None:
-        """Return a member's receiver if the text alone shows it; None: the tree is needed."""
+        """Return the values of a member's receiver if the text alone shows them; None: the tree is needed."""
         if symbols.language == "python" and is_on_super(symbols, offset):
             own = find_own_class(symbols, offset)
             bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []
@@ -452,7 +452,7 @@ class Names(Callbacks):
         return self._infer_chain(path, symbols, *chain) if chain is not None else None
 
     def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
-        """Return what ``a.b.c`` at a place evaluates to, as ``infer`` does for the nodes of it."""
+        """Return the values of ``a.b.c`` at a position, as ``infer`` does for its nodes."""
         own = None
         if symbols.language == "python" and names[0] in {"self", "cls"}:
             own = find_self(symbols, names[0], start)
@@ -472,16 +472,16 @@ def _is_fixture(function: Definition) -> bool:
 
 
 def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:
-    """Yield where something around a place, but its file, may bind a name; ``outermost``: the definition around all.
+    """Yield the offsets within the outermost enclosing definition that may bind a name in a scope below the file's.
 
-    Nothing does where no place of the name there was found to be bound when the file was parsed: most files need no
-    tree. ``is_asked``: it is asked for a member at the place, so that others that are need not be looked at.
+    Yields nothing if parsing found no binding of the name there: most files then need no tree. ``is_asked``: a member
+    is accessed on the name, so other places where that is so are skipped.
     """
     start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
     for at in symbols.words(name.encode(), fold=False, start=start, end=end):
         if symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
-            # What a file defines outside of everything is found by its name alone; in a callback no definition is.
+            # A file's outermost definitions are found by name; a definition inside a callback is not one of them.
             line = symbols.data.rfind(b"\n", 0, at) + 1
             is_inner = symbols.language in ECMA and symbols.data[line : line + 1].isspace()
             if own >= 0 and symbols.parent(own) < 0 and not is_inner:

@@ -5,39 +5,39 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from flashgrep.ingest.parse.model import NAME, START
-from flashgrep.search.resolution.symbol_graph import GUESS, UNDECIDED, Definition, Resolution, Undecided
+from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
 
 LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
-"""Languages in which a function that is not static is defined once in a program."""
+"""Languages in which a function that is not static has one definition per program."""
 _UNKNOWN: Final = 0.3
-"""What a macro is worth that is called as a function."""
+"""The confidence for a macro with the name of a function."""
 
 
 def resolve_by_linkage(
     target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]], sure: float
-) -> Resolution | Undecided | None:
-    """Return how a name in a file means what another defines; None: it means something else.
+) -> Resolution | Inconclusive | None:
+    """Return how a name used in one file means a definition in another; None: it means something else.
 
-    UNDECIDED: nothing shows it. Decided by the file's includes (``find_included`` returns the nearest of the rivals'
-    files); a function by linkage if there is only one to link, which is worth ``sure``.
+    INCONCLUSIVE: no evidence. A function is resolved by linkage (confidence ``sure``) if only one can be linked, and
+    anything else by the file's includes: ``find_included`` returns the nearest of the rivals' files.
     """
     is_linked = target.kind == "function" and not _is_static(target)
     if is_linked:
         alike = [one for one in rivals if one.kind == "function" and one.language in LINKED]
-        # The linker would refuse two; with one there is nothing else that the name can be.
+        # The linker would refuse two; if there is one, the name can mean nothing else.
         if sum(not _is_static(one) for one in alike) == 1:
             return Resolution(sure, "linkage")
     included = find_included()
     if target.path in included and target.kind == "macro" and any(one.kind == "function" for one in rivals):
-        return Resolution(_UNKNOWN, "macro of a function's name")  # it renames that where something asks for it
+        return Resolution(_UNKNOWN, "macro of a function's name")  # it may rename the function
     if target.path in included:
         return Resolution(sure if len(included) == 1 else GUESS, "include")
     is_own = target.kind == "function" and not is_linked and b".h" not in target.path
-    # Without a header nobody knows where the compiler looks for what the file includes.
-    return None if included or is_own else UNDECIDED
+    # Without a header, the compiler's search path is unknown.
+    return None if included or is_own else INCONCLUSIVE
 
 
 def _is_static(one: Definition) -> bool:
-    """Whether a function is seen in its own file alone."""
+    """Whether a function is visible only in its own file."""
     row = one.symbols.row(one.index)
     return b"static" in one.symbols.data[row[START] : row[NAME]]

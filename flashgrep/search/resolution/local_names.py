@@ -1,7 +1,7 @@
-"""Whether a bare name is a parameter or a local variable, by the text, in languages whose scopes are not described.
+"""Whether a bare name is a parameter or a local variable, by the text, in languages without described scopes.
 
-Such a name hides a member or a function of the same name. The outermost function is read up to the place: most files of
-a question have no syntax tree, and parsing takes a hundred times as long.
+Such a name hides a member or a function of the same name. The outermost function is read up to the position: most files
+of a question have no syntax tree, and parsing takes a hundred times as long.
 """
 
 import re
@@ -17,10 +17,10 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, T
 _MOST_TEXT: Final = 50_000
 """Most bytes of a function searched for declarations."""
 _MOST_HEAD: Final = 1_500
-"""Bytes after a function's name in which its parameters end."""
+"""Bytes after a function's name that are searched for its parameters."""
 _MOST_BEHIND: Final = 100
-"""Bytes after a name that tell whether it is declared there."""
-# Sources are anybody's, so whatever may repeat is bounded.
+"""Bytes after a name that are searched for signs of a declaration."""
+# Sources are untrusted, so every repetition is bounded.
 _WORD_FIRST: Final = rb"\b(?:val|var|let)\s{1,9}(?:mut\s+|ref\s+)?(?:%s\b|\([^()=]{0,200}\b%s\b)"
 _ARROW: Final = (
     rb"[{(,|]\s{0,99}%s\s{0,9}(?::[^(){}=]{0,99})?(?:,[\w\s,:]{0,200})?\)?\s{0,9}(?:->|=>|\bin\b)"
@@ -59,16 +59,16 @@ _DECLARED: Final = {
 }
 """What declares a name in a function's body."""
 _WITHOUT_BLOCKS: Final = frozenset({"lua", "ruby"})
-"""Languages whose blocks end with a word, which is not counted here."""
+"""Languages whose blocks end with a keyword; these are not tracked here."""
 _SEES_OUTER: Final = frozenset({"kotlin", "swift", "rust"})
-"""Languages in which a local's initializer may still use what the local hides."""
+"""Languages in which a local's initializer may still refer to the name it hides."""
 _OWN_VALUE: Final = re.compile(rb"\s*(?::[^=\n]{0,99})?=[^=\n;{}]{0,200}")
 _SIGNS: Final = re.compile(rb"[(){}\[\];,]")
 _OPEN: Final = frozenset({b"(", b"[", b"{"})
 _CLOSE: Final = frozenset({b")", b"]", b"}"})
 _GOES_ON: Final = re.compile(rb"\s{0,99}(?:yield|do)\b")
 _MOST_CONDITION: Final = 200
-"""Bytes before a name in which a statement's first word stands."""
+"""Bytes before a name that are searched for a statement's keyword."""
 _STATEMENT: Final = re.compile(
     rb"\b(?:for|foreach|catch|while|if|using|try|switch|when|fixed|lock)\s{0,9}\([^{};]{0,200}\Z"
 )
@@ -82,7 +82,7 @@ _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
     rb"|\.class\b|\s*::"
 )
-"""What follows a type's name where something is declared to be of it."""
+"""What follows a type's name in a declaration."""
 _ATTRIBUTE: Final = re.compile(rb"@(?:(?:spec|callback|macrocallback)\s+)?\Z")
 _GENERIC: Final = re.compile(rb"\w<(?:[\w\s.?]*,)*\Z")
 _LABELS: Final = {
@@ -98,15 +98,15 @@ _PARAMETERS: Final = {
     **dict.fromkeys(("dart", "groovy"), rb"(?:^|[,\s])%s\s*(?:[=,]|$)"),
     "ruby": rb"(?:^|[,*&])\s*%s\s*(?:[:=,]|$)",
 }
-"""How parameters are named, where that can be told from their types."""
+"""How parameters are named, where types and names can be told apart."""
 _CALLED_ALONE: Final = frozenset({
     "java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby", "c", "cpp", "cuda", "objc", "objcpp",
 })  # fmt: skip
-"""Languages in which what is called by a bare name is a function or a method, if there is one of the name."""
+"""Languages in which a bare name that is called means a function or a method, if there is one of that name."""
 
 
 def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool) -> bool:
-    """Whether a bare name at a place is local there; ``is_callable``: whether the target could be called."""
+    """Whether a bare name at a position is local; ``is_callable``: whether the target could be called."""
     if symbols.language not in _DECLARED:
         return False
     data, wanted = symbols.data, name.encode()
@@ -120,7 +120,7 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
     signs: list[tuple[int, bytes]] | None = None
-    # The library caches compiled patterns: one name is looked for in many files.
+    # The ``re`` module caches compiled patterns: one name is searched for in many files.
     for pattern in _DECLARED[symbols.language]:
         ended = 0
         for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
@@ -139,9 +139,9 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
 
 
 def _is_branch(text: bytes, at: int, name: str) -> bool:
-    """Whether a name before an arrow is a value that is compared: a branch of ``when`` or ``switch``."""
+    """Whether a name before an arrow is a compared value: a branch of ``when`` or ``switch``."""
     if text.startswith(b"case", at):
-        return name[:1].isupper()  # in Scala a constant; what binds begins small
+        return name[:1].isupper()  # in Scala a constant; a binding is lower case
     return text.startswith((b"{", b","), at) and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
 
 
@@ -153,16 +153,16 @@ def _find_end(
     offset: int,
     signs: list[tuple[int, bytes]],
 ) -> int | None:
-    """Return where what a match declares ends before a place, else None: it is still known there.
+    """Return where a declaration's scope ends, if before a position; None: the name is still visible there.
 
-    What the same pattern declares before that end has ended there, too. ``start``: where the text that was searched
-    begins in the file; ``signs``: those from there to the place.
+    Later declarations by the same pattern before that end have ended there, too. ``start``: the offset of the searched
+    text in the file; ``signs``: the signs from there to the position.
     """
     data, declared = symbols.data, start + found.end()
     at = declared if pattern is _ARROW else start + found.start()
     if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
         return at  # ``val size = size``
-    # A statement's head may declare what its body sees: ``for (int i = 0; …) { … }``, ``if let a { … }``.
+    # A statement's head may declare names for its body: ``for (int i = 0; …) { … }``, ``if let a { … }``.
     is_head = pattern in {_LOOP, _CAUGHT} or (pattern is _LET and not data.startswith(b"guard", at))
     depth = 0
     for here, sign in islice(signs, bisect_left(signs, (at, b"")), None):
@@ -187,19 +187,19 @@ def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, b
     starts, ends = symbols.parsed.skips[:, 0], symbols.parsed.skips[:, 1]
     places = np.array([place for place, _ in signs], np.int64)
     before = starts.searchsorted(places, side="right")
-    # The place before the first of them ends at 0.
+    # A position before the first skipped range gets the end 0.
     is_skipped = places < np.append(0, ends)[before]
     return [sign for sign, skipped in zip(signs, is_skipped.tolist(), strict=True) if not skipped]
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
-    """Whether the context of a name shows that no definition of a kind can be meant."""
+    """Whether the context of a name rules out definitions of a kind."""
     if symbols.language == "elixir" and kind in CALLABLE_KINDS:
-        # An attribute's name, or that of the function that a specification is about.
+        # An attribute's name, or the function that a specification describes.
         return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
     data, end = symbols.data, offset + len(name.encode())
     if symbols.language in _WITH_CALLS_APART and symbols.role(offset) != "import":
-        is_asked = data[offset - 1 : offset] in {b".", b">"}  # of ``a::b`` Java's is a method, PHP's a constant
+        is_asked = data[offset - 1 : offset] in {b".", b">"}  # after ``::`` Java has a method, PHP a constant
         is_called = data[end : end + 40].lstrip().startswith(b"(")
         if is_called and kind in {"field", "property"} and (is_asked or symbols.language == "java"):
             return True
@@ -216,7 +216,7 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
 
 
 def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
-    """Whether a name is only the name of a call's argument."""
+    """Whether a name is only the label of a named argument."""
     sign = _LABELS.get(symbols.language)
     data, end = symbols.data, offset + len(name.encode())
     if sign is None or not data[end : end + 20].lstrip().startswith(sign):
@@ -228,13 +228,13 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 
 def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
-    """Whether the outermost function around a place has another place in it, after its own name."""
+    """Whether the outermost function around a position contains another position, after its own name."""
     around = _outermost(symbols, place[1]) if place[0] == other[0] else -1
     return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
 
 
 def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
-    """Whether a function around the place has a parameter of the name."""
+    """Whether a function around the position has a parameter of that name."""
     around, named = symbols.enclosing(offset), _PARAMETERS.get(symbols.language, _PARAMETER)
     named = named.replace(b"%s", re.escape(name.encode()))
     while around >= 0:
@@ -248,7 +248,7 @@ def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 
 def _outermost(symbols: FileSymbols, offset: int) -> int:
-    """Return the outermost function around a place, or -1: a nested one sees the names of those around it."""
+    """Return the outermost function around a position, or -1: nested functions see the names of enclosing ones."""
     around, found = symbols.enclosing(offset), -1
     while around >= 0:
         found = around if symbols.kind(around) in CALLABLE_KINDS else found

@@ -1,4 +1,4 @@
-"""Resolves imports: from a written module name to its file, in this project or outside.
+"""Resolves imports: from a module name as written to its file, or to outside the project.
 
 Python: packages, relative imports, ``src`` folders. JavaScript and TypeScript: relative paths, ``paths`` of tsconfig,
 packages of the same project by their package.json (``exports``, ``imports``). Go: folders below a go.mod.
@@ -31,19 +31,19 @@ _ENDINGS: Final = (
 )
 _INDEXES: Final = ("/index.ts", "/index.tsx", "/index.d.ts", "/index.js", "/index.jsx", "/index.mjs", "/index.mts")
 _WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-"""TypeScript is imported by the name of its compiled output."""
+"""TypeScript sources are imported under the names of their compiled output."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
 _PYTHON_ROOTS: Final = ("src", "lib", "python")
-# What never ends, ends with the text: tried again after each quote, it would cost the square of the text's length.
+# An unclosed string or comment runs to the end of the text: retrying after each quote would take quadratic time.
 _LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL)
 _MOST_NESTED: Final = 20
-"""Levels of conditions in a package's exports, and of settings that extend others: people write two or three."""
+"""Most nested conditions in a package's exports, and most tsconfig files that extend others; two or three are usual."""
 _GO_MODULE: Final = re.compile(rb"^module\s+(\S+)", re.MULTILINE)
 
 
 class Modules:
-    """Finds modules in one state of a project; looks up no file twice."""
+    """Finds modules in one state of a project; looks up each file once."""
 
     def __init__(self, source: SymbolSource) -> None:
         self.source = source
@@ -54,7 +54,7 @@ class Modules:
         self._go: dict[str, str] | None = None
 
     def find(self, language: str, path: bytes, module: str) -> bytes | None:
-        """Return the file a module as written in a file leads to, a folder (with its slash), or None: outside."""
+        """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: outside."""
         folder = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
         key = (language, folder, module)
         if key not in self._found:
@@ -65,7 +65,7 @@ class Modules:
             elif module.startswith("."):
                 found = self._find_file(posixpath.normpath(posixpath.join(folder, module)))
             else:
-                # As TypeScript does: what a project maps itself comes before packages.
+                # As in TypeScript, mapped paths take precedence over packages.
                 found = self._find_by_paths(folder, module) or self._find_package(folder, module)
             self._found[key] = None if found is None else found.encode("utf-8", "surrogateescape")
         return self._found[key]
@@ -86,7 +86,7 @@ class Modules:
         while root:
             root = posixpath.dirname(root)
             above.append(root)
-        # What is started in a folder sees its modules; a file of a package does not see those alongside it.
+        # A script sees the modules in its own folder; a file in a package does not see its siblings.
         roots = [one for one in above if not self.has(posixpath.join(one, "__init__.py"))]
         inner = [posixpath.join(one, part) for one in above for part in _PYTHON_ROOTS]
         for root in dict.fromkeys([*roots, *inner]):
@@ -97,7 +97,7 @@ class Modules:
         return None
 
     def python_module(self, place: str) -> str | None:
-        """Return a module's file, or a package's folder, below which its own file may be missing."""
+        """Return the file of a module or a package."""
         for ending in (".py", "/__init__.py", ".pyi", "/__init__.pyi"):
             if self.has(place + ending):
                 return place + ending
@@ -106,7 +106,7 @@ class Modules:
     # JavaScript and TypeScript
 
     def _find_file(self, place: str) -> str | None:
-        """Return the file that a path without an ending, or with that of its output, stands for."""
+        """Return the file for a path that lacks an ending or has the ending of its compiled output."""
         stem, ending = posixpath.splitext(place)
         # Before the path as written: if both exist, the source is wanted.
         for written in _WRITTEN.get(ending, ()):
@@ -133,16 +133,16 @@ class Modules:
         return None
 
     def _compiler_options(self, path: str, depth: int = 0) -> dict[str, Any]:
-        """Return the options of a tsconfig that say where modules are; ``at``: the folder they are told from."""
+        """Return the module options of a tsconfig; ``at``: the folder they are relative to."""
         if path in self._options:
             return self._options[path]
-        self._options[path] = {}  # of one that extends itself
+        self._options[path] = {}  # ends cycles of ``extends``
         config = self._read_json(path)
         options: dict[str, Any] = {}
         extended = config.get("extends", [])
         for one in [extended] if isinstance(extended, str) else extended if isinstance(extended, list) else []:
             place = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(one)))
-            # Settings of packages are in node_modules, which is not part of the project.
+            # Settings that come from packages are in node_modules, which is not part of the project.
             if str(one).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
@@ -156,7 +156,7 @@ class Modules:
         return self._options[path]
 
     def _find_package(self, folder: str, module: str) -> str | None:
-        if module.startswith("#"):  # a package's own names for its parts
+        if module.startswith("#"):  # names internal to a package
             told = ((at, self._read_json(posixpath.join(at, "package.json")).get("imports")) for at in _upward(folder))
             at, imports = next((one for one in told if one[1]), ("", None))
             return self._find_export(at, imports, module) if isinstance(imports, dict) else None
@@ -190,12 +190,12 @@ class Modules:
                     place = path.decode("utf-8", "surrogateescape")
                     name = self._read_json(place).get("name")
                     if isinstance(name, str):
-                        # Of two packages with one name the first path counts, so that all machines agree.
+                        # If two packages share a name, the first path wins, so that all machines agree.
                         self._packages.setdefault(name, posixpath.dirname(place))
         return self._packages
 
     def _find_export(self, at: str, exports: dict[str, Any], part: str) -> str | None:
-        # The most exact first, as Node does: names before patterns, then the longest.
+        # In Node's order, the most specific first: names before patterns, then the longest.
         for pattern in sorted(exports, key=lambda key: ("*" in key, -len(key))):
             if (middle := _match(pattern, part)) is not None:
                 for target in _strings(exports[pattern]):
@@ -204,7 +204,7 @@ class Modules:
         return None
 
     def _find_source(self, at: str, target: str) -> str | None:
-        """Return the file that a package names, or the source of it, where what is made of it is not there."""
+        """Return the file that a package names, or its source if the built file does not exist."""
         for one in dict.fromkeys([target, _BUILT.sub("src", target, count=1), _BUILT.sub(".", target, count=1)]):
             place = posixpath.normpath(posixpath.join(at, one))
             stem = re.sub(r"(?:\.d)?\.[cm]?[jt]sx?$", "", place)
@@ -213,7 +213,7 @@ class Modules:
         return None
 
     def _read_json(self, path: str) -> dict[str, Any]:
-        """Return a JSON file's object; empty if there is none, comments and commas left over allowed."""
+        """Return a JSON file's object; empty if there is none; comments and trailing commas are allowed."""
         if path not in self._json:
             data = self.source.read(path.encode("utf-8", "surrogateescape"))
             text = _LOOSE_JSON.sub(lambda found: found[1] or " ", (data or b"").decode("utf-8", "replace"))
@@ -234,7 +234,7 @@ class Modules:
                 if path.endswith(b"go.mod") and (named := _GO_MODULE.search(self.source.read(path) or b"")):
                     place = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
                     self._go.setdefault(named[1].decode("utf-8", "replace").strip('"'), place)
-        # The longest: a module may have others below it.
+        # The longest name first: a module may contain others.
         for name, place in sorted(self._go.items(), key=lambda one: -len(one[0])):
             if module == name or module.startswith(name + "/"):
                 inside = posixpath.join(place, module[len(name) + 1 :]).rstrip("/")
@@ -243,7 +243,7 @@ class Modules:
 
 
 def _upward(folder: str) -> Iterator[str]:
-    """Yield a folder and those above it, the nearest first."""
+    """Yield a folder and its parents, nearest first."""
     yield folder
     while folder:
         folder = posixpath.dirname(folder)
@@ -251,7 +251,7 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def _match(pattern: str, text: str) -> str | None:
-    """Return what a pattern's star stands for; empty where it has none and is the text."""
+    """Return what the star of a pattern matches; empty if the pattern has no star and equals the text."""
     before, star, after = pattern.partition("*")
     if not star:
         return "" if pattern == text else None
@@ -260,7 +260,7 @@ def _match(pattern: str, text: str) -> str | None:
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield the paths an export may lead to, whatever its conditions."""
+    """Yield the paths an export may lead to, under any condition."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and depth < _MOST_NESTED:

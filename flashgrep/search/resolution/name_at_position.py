@@ -1,6 +1,6 @@
-"""What is at a place of a file: a name according to the grammar, or why there is none.
+"""The name at a position of a file, by the grammar, or the reason why there is none.
 
-Also what a local name is declared by, in languages whose scopes nobody has described (``ingest.parse.scoping``).
+Also finds the declaration of a local name in languages without described scopes (``ingest.parse.scoping``).
 """
 
 import re
@@ -20,13 +20,13 @@ from flashgrep.model import Skipped, path_to_text
 from flashgrep.search.symbol_source import SymbolSource, tree_of
 
 MOST_NAME: Final = 1_000
-"""Bytes of a name."""
+"""Most bytes of a name."""
 _UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment|primitive_type")
-"""Types of nodes that may be one word but do not name anything in a project."""
+"""Types of nodes that may be a single word but do not name a symbol."""
 _MOST_NESTED: Final = 20
-"""Declarators around a name, of pointers, arrays and functions."""
+"""Most declarators around a name: of pointers, arrays and functions."""
 _MODULE_TEXTS: Final = frozenset({"string_fragment", "interpreted_string_literal_content"})
-"""Types of nodes that are a module's name in an import of JavaScript, TypeScript or Go."""
+"""Types of nodes that hold a module's name in an import of JavaScript, TypeScript or Go."""
 _PART_FIELDS: Final = ("declarator", "name", "pattern")
 _DECLARING: Final = ("declaration", "let", "variable", "binding")
 _AROUND: Final = (
@@ -42,12 +42,12 @@ _AROUND: Final = (
     "catch",
     "arm",
 )
-"""Parts of the types of nodes that declare something, and of those that what is declared is seen in."""
+"""Parts of the types of nodes that declare something, and of nodes that limit where a declaration is visible."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A name at a place: its file, where it stands, in bytes, and the tree of the file where there is one."""
+class NameAtPosition:
+    """A name at a position: its file, its span in bytes, and the file's tree if there is one."""
 
     path: bytes
     symbols: FileSymbols
@@ -55,7 +55,7 @@ class Named:
     end: int
     root: Node | None
     module: str = ""
-    """The module as it is written, where an import names it there."""
+    """The module as written, if the name is a module's name in an import."""
 
     @property
     def text(self) -> str:
@@ -64,31 +64,31 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """Why there is no name at a place, or nothing is known of its file."""
+class NoResult:
+    """Why there is no name at a position, or no result for it."""
 
     reason: str
     detail: str = ""
 
 
-def find_at_place(
+def find_name_at(
     source: SymbolSource, path: bytes, line: int, column: int, encoding: PositionEncoding
-) -> Named | Nothing:
-    """Return the name at a line and column, both from 1; a place right after a name is on it, too.
+) -> NameAtPosition | NoResult:
+    """Return the name at a line and column, both from 1; a position directly after a name also counts.
 
     Raises:
         NotFound: the file is gone.
-        InvalidRange: the text has no such line.
+        InvalidRange: the file has no such line.
 
     """
     symbols = source.open(path)
     if isinstance(symbols, Skipped):
-        return Nothing(symbols.reason, symbols.detail)
+        return NoResult(symbols.reason, symbols.detail)
     if symbols is None:
         if source.read(path) is None:
             shown = path_to_text(path)
             raise NotFound(f"no such file: {shown}", reason="file_not_found", path=shown)
-        return Nothing("no_language", "symbols are known of no file of this name")
+        return NoResult("no_language", "symbols are known of no file of this name")
     found = read_line(symbols, line)
     if found is None:
         last = symbols.lines.line(len(symbols.data))
@@ -98,12 +98,12 @@ def find_at_place(
     root = tree_of(symbols) if at is not None else None
     for offset in () if at is None else (start + at, start + at - 1):
         if start <= offset < start + len(text) and (span := _name_at(symbols, root, offset)) is not None:
-            return Named(path, symbols, *span, root, _module_at(symbols, root, span[0]))
+            return NameAtPosition(path, symbols, *span, root, _module_at(symbols, root, span[0]))
     return _explain(symbols, text, start, at)
 
 
 def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
-    """Return the offset at which a line, from 1, begins, and its bytes without its end; None where it has none."""
+    """Return the offset where a line (from 1) begins, and its bytes without the line end; None: no such line."""
     data, lines = symbols.data, symbols.lines
     if line > lines.line(len(data)):
         return None
@@ -112,21 +112,21 @@ def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
     return start, data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
 
 
-def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> Nothing:
-    """Return why there is no name in a line; ``at``: the byte of it that is meant, None past its end."""
+def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> NoResult:
+    """Return why there is no name in a line; ``at``: the offset of the column in it, None past its end."""
     if at is None:
-        return Nothing("past_line_end", "the line ends before this column")
+        return NoResult("past_line_end", "the line ends before this column")
     if not text.strip():
-        return Nothing("blank", "the line is blank")
+        return NoResult("blank", "the line is blank")
     skips = symbols.parsed.skips
     before = int(skips[:, 0].searchsorted(start + at, side="right")) - 1
     if before >= 0 and start + at < int(skips[before, 1]):
-        return Nothing("text", "this position is in a comment or a string")
-    return Nothing("no_name", "there is no name at this position")
+        return NoResult("text", "this position is in a comment or a string")
+    return NoResult("no_name", "there is no name at this position")
 
 
 def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int, int] | None:
-    """Return the bytes of the name around a place."""
+    """Return the span of the name around an offset."""
     extra = re.escape(LANGUAGES[symbols.language].word)
     if root is None:
         before = re.search(rb"[\w\x80-\xff%s]*\Z" % extra, symbols.data[max(0, offset - MOST_NAME) : offset])
@@ -140,21 +140,21 @@ def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int,
         return None
     text = symbols.data[node.start_byte : node.end_byte]
     is_name = re.fullmatch(rb"(?!\d)[\w\x80-\xff%s]+" % extra, text)
-    # A literal's or a keyword's node is called as it is written: true, null, this.
+    # The node of a literal or a keyword has its text as its type: true, null, this.
     if not is_name or _UNNAMED.search(node.type) or node.type == text.decode("ascii", "replace").lower():
         return None
     return node.start_byte, node.end_byte
 
 
 def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
-    """Return the module that an import names at a place, as far as to there; empty where none does."""
+    """Return the module that an import names, up to the offset; empty if there is none."""
     if root is None or symbols.language not in SCOPED or symbols.role(offset) != "import":
         return ""
     leaf = root.descendant_for_byte_range(offset, offset + 1)
     around = leaf.parent if leaf is not None else None
     if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
         return ""
-    # "As far as to there": at ``b`` of ``a.b.c`` the module is ``a.b``.
+    # "Up to the offset": at ``b`` of ``a.b.c`` the module is ``a.b``.
     start, outer = leaf.start_byte, around.parent
     if leaf.type not in _MODULE_TEXTS:
         if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
@@ -169,11 +169,11 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
 
 
 def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -> tuple[Node, Node] | None:
-    """Return the local declaration that a bare name at a place means: the node of the name and that around it.
+    """Return the local declaration that a bare name refers to: the node of the name and the declaring node.
 
-    The last one before the place, in the outermost function around it, that is seen there.
+    It is the last visible one before the offset, in the outermost enclosing function.
     """
-    # A nested function sees the names of those around it.
+    # A nested function sees the names of enclosing ones.
     around = outermost = symbols.enclosing(offset)
     while around >= 0:
         outermost = around if symbols.kind(around) in CALLABLE_KINDS else outermost
@@ -181,7 +181,7 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
     if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
         return None
     row, found = symbols.row(outermost), None
-    # Places of the word are known; walking the tree for declarations would visit every node.
+    # The offsets of the word are indexed; a walk over the tree would visit every node.
     for at in symbols.words(name.encode(), fold=False):
         checkpoint()
         if at > offset or at >= row[END]:
@@ -196,7 +196,7 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
 
 
 def _declaring(leaf: Node) -> Node | None:
-    """Return the parameter, declaration or pattern that a name is declared by; None where it is only used."""
+    """Return the parameter, declaration or pattern that declares a name; None if the name is only used."""
     node = leaf
     for _ in range(_MOST_NESTED):
         parent = node.parent
@@ -212,7 +212,7 @@ def _declaring(leaf: Node) -> Node | None:
             return parent if (is_left if kind == "assignment" else not is_type) else None
         if not is_part:
             return None
-        # C nests declarators: ``*name[3]`` is a pointer's in an array's, and the declaration is around all of them.
+        # C nests declarators: in ``*name[3]`` an array's is inside a pointer's, and the declaration is around both.
         if not kind.endswith("declarator"):
             return parent if any(word in kind for word in (*_DECLARING, "for")) else None
         node = parent
@@ -220,7 +220,7 @@ def _declaring(leaf: Node) -> Node | None:
 
 
 def _is_seen(declaring: Node, offset: int) -> bool:
-    """Whether what is declared is seen at a place: in the block or the function right around it."""
+    """Whether a declaration is visible at an offset: in the innermost block or function around the declaration."""
     around = declaring if declaring.type.startswith("for") else declaring.parent
     while around is not None:
         kind = around.type

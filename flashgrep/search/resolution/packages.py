@@ -1,7 +1,7 @@
 """What a name means by packages: of Java, Kotlin, Groovy and Scala, namespaces of C# and PHP, modules of Elixir.
 
-A definition has one full name, of its package, what it is in, and its own. An import names it, or all that is next to
-it; without one a file sees its own package, in C# and Scala those around it, too.
+A definition has one full name: its package, its container and its own name. An import names it, or everything beside
+it. Without an import a file sees its own package; in C# and Scala, also the enclosing ones.
 """
 
 import re
@@ -13,40 +13,40 @@ from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
 from flashgrep.search.resolution.local_names import has_parameter
-from flashgrep.search.resolution.symbol_graph import UNDECIDED, Definition, Resolution, Undecided
+from flashgrep.search.resolution.symbol_graph import INCONCLUSIVE, Definition, Inconclusive, Resolution
 from flashgrep.search.symbol_source import imports_of
 
 _HEAD: Final = 20_000
-"""Bytes in which a file says which package it is of, after its licence."""
+"""Bytes that are searched for the package declaration, which comes after the licence."""
 _PACKAGE: Final = re.compile(
     rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
 )
-"""Alone on its line, after what opens PHP, or after a comment."""
+"""At the start of a line, or after a PHP opening tag or a comment."""
 _BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z")
-"""What is written before a name: its package, or what begins one."""
+"""What is written before a name: its package or the start of one."""
 _NESTED: Final = frozenset({"csharp", "scala"})
-"""Languages in which a package sees what those around it have."""
+"""Languages in which a package sees the definitions of enclosing packages."""
 _STRICT: Final = frozenset({"java", "php"})
-"""Languages in which what is of another package is seen where an import says so, and nowhere else."""
+"""Languages in which a definition of another package is visible only through an import."""
 _DOTTED: Final = re.compile(rb"([A-Za-z_][\w.]{0,200})\.\s*\Z")
 _MODULES: Final = frozenset({"module", "interface", "extension"})
 _GOES_ON: Final = re.compile(rb"\.[A-Z{]")
-"""What follows a module's name that is only the beginning of another's."""
+"""What follows a module's name that is only the first part of a longer one."""
 _PARTS: Final = 0.9
-"""What it is worth where one full name stands for several definitions: parts of a class, one for each platform."""
+"""The confidence if one full name stands for several definitions: parts of a class, or one for each platform."""
 _ASKED: Final = 0.2
-"""What a function of Elixir is worth that is asked of a variable, or that ``use`` of some module may bring in."""
+"""The confidence for an Elixir function called on a variable, or possibly imported by ``use`` of a module."""
 
 
 def resolve_by_package(
     symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], sure: float, *, inherits: bool
-) -> Resolution | Undecided | None:
-    """Return how a bare name means a target; None: it means something else; UNDECIDED: nothing shows it.
+) -> Resolution | Inconclusive | None:
+    """Return how a bare name relates to a target; None: it means something else; INCONCLUSIVE: no evidence.
 
-    ``sure``: what it is worth to be told by a full name. ``inherits``: whether a type around builds upon the target's.
+    ``sure``: the confidence of a match by full name. ``inherits``: whether an enclosing type derives from the target's.
     """
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
-        return UNDECIDED
+        return INCONCLUSIVE
     imports, full = imports_of(symbols), full_name(target)
     alike = sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS
     if named := imports.names.get(word):
@@ -55,25 +55,25 @@ def resolve_by_package(
     package, own, around = _package_of(target.symbols), _package_of(symbols), full.rpartition(".")[0]
     is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
-        # Of functions a namespace that has none of the name sees those of no namespace.
+        # In PHP a function of no namespace is visible if the file's namespace has none of that name.
         is_above = not any(full_name(one) == f"{own}.{word}" for one in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
     if any(one.module == around for one in imports.stars):
-        # What the package has itself comes first.
+        # The file's own package comes first.
         is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
         return None if is_own else Resolution(alike, "import")
     if inherits:
         return Resolution(0.9, "inherited")
-    # A constant may be named bare after ``case``.
+    # A constant may follow ``case`` without its type.
     is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
-    return None if is_told else UNDECIDED
+    return None if is_told else INCONCLUSIVE
 
 
 def resolve_written(
     symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
-) -> Resolution | Undecided | None:
-    """Return how a name in an import, or after its package, means a target; UNDECIDED: it is neither."""
+) -> Resolution | Inconclusive | None:
+    """Resolve a name in an import, or one with its package before it; INCONCLUSIVE: it is neither."""
     imports, full = imports_of(symbols), full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
@@ -84,7 +84,7 @@ def resolve_written(
         return Resolution(sure, "import") if is_meant else None
     before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
     if before is None:
-        return UNDECIDED
+        return INCONCLUSIVE
     own, written = _package_of(symbols), before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
     first, _, rest = written.partition(".")
     if not first:  # \A\B
@@ -97,13 +97,13 @@ def resolve_written(
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
         return Resolution(sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
-    return None if symbols.language == "php" else UNDECIDED
+    return None if symbols.language == "php" else INCONCLUSIVE
 
 
 def resolve_in_modules(
     path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
 ) -> Resolution | None:
-    """Return how a name of Elixir means a target: by the module that is written before it, its own, or imported."""
+    """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
     imports, data = imports_of(symbols), symbols.data
     at = symbols.enclosing(offset)
     while at >= 0 and symbols.kind(at) not in _MODULES:
@@ -121,7 +121,7 @@ def resolve_in_modules(
         if not on[:1].isupper() and not on.startswith("__"):
             return Resolution(_ASKED, "name only")
         return Resolution(sure, "module") if _means(imports, own, on, container) else None
-    # Without parentheses a parameter of the name comes first, but behind a pipe.
+    # Without parentheses a parameter of the name comes first, except after a pipe.
     behind, ahead = data[(end := offset + len(target.name.encode())) : end + 1], data[max(0, offset - 50) : offset]
     is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
     is_given = not is_called and has_parameter(symbols, target.name, offset)
@@ -134,7 +134,7 @@ def resolve_in_modules(
 
 
 def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
-    """Whether a module as it is written in one is the wanted one: by an alias, in full, or in a module around."""
+    """Whether a module name means the wanted module: by an alias, in full, or relative to an enclosing module."""
     if written == "__MODULE__" or written.startswith("__MODULE__."):
         return wanted == own + written.removeprefix("__MODULE__")
     first, dot, rest = written.partition(".")
@@ -145,9 +145,9 @@ def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
 
 
 def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) -> Definition | None:
-    """Return which of the types of a name a file means by it; None where nothing tells.
+    """Return which of several types of one name a file refers to; None if unknown.
 
-    Parts of a type have one full name; where there are no packages, two of a name are two.
+    Parts of a type share a full name; without packages, two types of one name are different types.
     """
     meant = [
         one for one in types if isinstance(resolve_by_package(symbols, word, one, types, 1, inherits=False), Resolution)
@@ -158,7 +158,7 @@ def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) ->
 
 
 def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Definition | None:
-    """Return which of the types of a name a type builds upon: the one nested nearest around, or what its file means."""
+    """Return which of several types is a type's base: the nearest nested one, or the one its file refers to."""
     around = f"{one.symbols.container(one.index)}."
     beside = [
         other for other in types if other.path == one.path and around.startswith(f"{other.qualified[: -len(word)]}")
@@ -168,7 +168,7 @@ def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Defi
 
 
 def is_part_of(one: Definition, owner: Definition) -> bool:
-    """Whether a definition is in a type, or in a part of it: by full names, where the languages have packages."""
+    """Whether a definition is in a type or a part of it: by full names, in languages with packages."""
     row = one.symbols.row(one.index)
     if one.language not in PACKAGED or row[QUALIFIER_END] > row[QUALIFIER]:
         return True
@@ -176,7 +176,7 @@ def is_part_of(one: Definition, owner: Definition) -> bool:
 
 
 def full_name(one: Definition) -> str:
-    """Return a definition's name with its package; a function that extends a type is next to that."""
+    """Return a definition's name with its package; an extension function belongs to the package, not to its type."""
     package, row = _package_of(one.symbols), one.symbols.row(one.index)
     container = one.symbols.container(one.index)
     if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":

@@ -1,6 +1,6 @@
-"""What the text alone settles about a name, so that a file need not be parsed (2 to 30 ms for what a method is in).
+"""What the text alone shows about a name, to avoid parsing the file (2 to 30 ms for the part around a method).
 
-Each function says what the syntax tree would, or that the tree has to be asked.
+Each function returns what the syntax tree would show, or reports that the tree is needed.
 """
 
 import re
@@ -16,7 +16,7 @@ _CHAIN: Final = re.compile(
 _POINT: Final = re.compile(r"[?!]?\.")
 _REST: Final = re.compile(rb"(?:\.?[\w$\x80-\xff]+)*")
 _MOST_CHAIN: Final = 200
-"""Bytes of a chain of names; of a longer one the tree is asked."""
+"""Most bytes of a chain of names; longer ones need the tree."""
 _SUPER: Final = re.compile(rb"(?<![\w.])super\(\s*\)\.\Z")
 _GETTER: Final = re.compile(rb"(?<![\w$.])get\s+#?\Z")
 _PARAMETER: Final = re.compile(rb"\s*\(\s*(self|cls)\s*[,)]")
@@ -24,39 +24,39 @@ _BINDS_OWN: Final = re.compile(
     rb"\blambda[^:\n]*\b(?:self|cls)\b|\b(?:for|as|global|nonlocal)\s+(?:self|cls)\b"
     rb"|\b(?:self|cls)\s*(?:,[^()\n]*)?(?::?=(?!=)|:(?!=))"
 )
-"""What may bind ``self`` again in a method."""
+"""What may rebind ``self`` in a method."""
 _METHODS: Final = frozenset({"method", "constructor", "function"})
 _SETS: Final = re.compile(rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))")
-"""What may follow what is set."""
+"""What may follow the target of an assignment."""
 
 _OWN_MEMBER: Final = (b"self.", b"cls.", b"this.")
 _UNPLAIN: Final = re.compile(rb"[\"'`#]|//|/\*|\n\s*@")
-"""Strings and comments, in which signs mean nothing, and what decorates a member."""
+"""Strings and comments, in which brackets mean nothing, and decorators."""
 
 _TOP_LEVEL: Final = {
     "python": re.compile(rb"(?:async\s+)?(?:def|class)\s+"),
     "go": re.compile(rb"(?:func|type)\s[^\n]*"),
     **dict.fromkeys(("javascript", "typescript", "tsx"), re.compile(rb"export\s+[\w\s*]*")),
 }
-"""What is in a line before the name of a definition that nothing can be around."""
+"""What precedes the name of a definition that is certainly at the top level."""
 
 
 def read_chain(symbols: FileSymbols, end: int) -> tuple[list[str], int] | None:
-    """Return the names of ``a.b.c`` that ends at a place, and where it begins; None where more belongs to it."""
+    """Return the names of the chain ``a.b.c`` that ends at a position, and its start; None if more belongs to it."""
     start = max(0, end - _MOST_CHAIN)
     found = _CHAIN.search(symbols.data, start, end)
     if found is None or (found.start() == start and start):
         return None
     before = symbols.data[max(0, found.start() - _MOST_CHAIN) : found.start()].rstrip()
     names = _POINT.split(found[0].decode("utf-8", "replace").rstrip("?!"))
-    # Behind a point it is a member of something; a comment or a string may end anywhere.
+    # After a dot it is a member of something; a comment or a string may end anywhere.
     if before.endswith((b".", b"*/", b'"', b"'", b"`")) or names[0] == "super":
         return None
     return names, found.start()
 
 
 def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None:
-    """Return the names of ``a.b.c`` that a base's name at a place is part of, and where it begins."""
+    """Return the names of the chain ``a.b.c`` that contains a base's name, and its start."""
     data = symbols.data
     rest = _REST.match(data, offset)
     end = rest.end() if rest is not None else offset
@@ -66,7 +66,7 @@ def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None
 
 
 def find_own_class(symbols: FileSymbols, offset: int) -> int:
-    """Return the class around a place in Python, as its definitions tell; -1 if there is none."""
+    """Return the Python class around a position, by the file's definitions; -1 if there is none."""
     index = symbols.enclosing(offset)
     while index >= 0 and symbols.kind(index) not in TYPE_KINDS:
         index = symbols.parent(index)
@@ -74,22 +74,22 @@ def find_own_class(symbols: FileSymbols, offset: int) -> int:
 
 
 def is_followed_by_point(symbols: FileSymbols, name: str, offset: int) -> bool:
-    """Whether a name at a place is asked for a member."""
+    """Whether a member is accessed on the name at a position."""
     return symbols.data.startswith(b".", offset + len(name.encode()))
 
 
 def is_getter(symbols: FileSymbols, offset: int) -> bool:
-    """Whether a method of JavaScript, by where its name begins, is read like a field."""
+    """Whether a JavaScript method, given the offset of its name, is read like a field."""
     return _GETTER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
 
 
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
-    """Whether a name is asked of ``super()``, without arguments, in Python."""
+    """Whether a name is accessed on ``super()``, without arguments, in Python."""
     return _SUPER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
 
 
 def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
-    """Return the class that ``self`` or ``cls`` is of, or is an object of, at a place in Python; None: ask the tree."""
+    """Return the class that ``self`` or ``cls`` stands for at a position in Python; None: the tree is needed."""
     index, inner = symbols.enclosing(offset), -1
     while index >= 0 and symbols.kind(index) in CALLABLE_KINDS:
         index, inner = symbols.parent(index), index
@@ -99,52 +99,52 @@ def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
     first = _PARAMETER.match(symbols.data, row[NAME_END])
     if first is None or first[1].decode() != word or _BINDS_OWN.search(symbols.data, first.end(), row[END]):
         return None
-    # A function inside may have a parameter of that name.
+    # A nested function may have a parameter of that name.
     inside = symbols.data[first.end() : row[END]]
     return None if b"def " in inside and re.search(rb"\bdef\s+\w+\s*\([^)]*\b(?:self|cls)\b", inside) else index
 
 
 def find_this(symbols: FileSymbols, offset: int) -> int | None:
-    """Return the class that ``this`` at a place is an object of, in JavaScript and TypeScript; None: ask the tree."""
+    """Return the class of ``this`` at a position in JavaScript and TypeScript; None: the tree is needed."""
     inner = symbols.enclosing(offset)
     around = symbols.parent(inner) if inner >= 0 and symbols.kind(inner) in CALLABLE_KINDS else -1
-    # What an object has as a method is a definition in the method around it, so no other ``this`` is met here.
+    # A method of an object literal is a definition inside the enclosing method, so no other ``this`` occurs here.
     return around if around >= 0 and symbols.kind(around) == "class" else None
 
 
 def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | None:
-    """Return the methods of a name that a type defines itself; None: something else may bind the name there.
+    """Return a type's own methods of a name; None: something else may bind the name in the type.
 
-    An attribute that is set, or whatever else is not plain, is left to the tree. Python, JavaScript and TypeScript.
+    For Python, JavaScript and TypeScript. Assigned attributes and anything else that is not plain need the tree.
     """
     row, data, found = symbols.row(owner), symbols.data, []
     is_python = symbols.language == "python"
-    if name.startswith("#"):  # no word by itself
+    if name.startswith("#"):  # the word index has names without the sign
         return None
     for at in symbols.words(name.encode(), fold=False, start=row[NAME_END], end=row[END]):
-        if not is_python and b"#" in data[at - 1 : at + 1]:  # a private name is another one
+        if not is_python and b"#" in data[at - 1 : at + 1]:  # a private name is a different name
             return None
         if (index := symbols.index_at(at)) >= 0:
             around = symbols.parent(index)
             if around == owner:
-                # An object in the class, as a decorator has one, may have methods, too.
+                # An object inside the class, for instance in a decorator, may also have methods.
                 depth = data.count(b"{", row[NAME_END], at) - data.count(b"}", row[NAME_END], at)
                 if symbols.kind(index) not in _METHODS or (not is_python and depth != 1):
                     return None
                 found.append(index)
             elif not is_python and around >= 0 and symbols.parent(around) == owner:
-                return None  # a parameter of a constructor that is a field, too
+                return None  # a constructor parameter may also be a field
         elif (role := symbols.role(at)) is not None and (
             _SETS.match(data, at + len(name.encode())) if data[at - 1 : at] == b"." else role != "call"
         ):
             return None
-    return found if is_python or not found[1:] else None  # of overloads the tree tells which has a body
+    return found if is_python or not found[1:] else None  # only the tree shows which overload has a body
 
 
 def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[tuple[int, int], ...]:
-    """Return the bytes by which what a class binds under a name can be told: its head, and the members that set it.
+    """Return the spans of a class that suffice to find what binds a name: its head, and the members that bind it.
 
-    Empty where the class has to be looked at as a whole.
+    Empty if the class is needed as a whole.
     """
     data, row, word = symbols.data, symbols.row(owner), name.encode().lstrip(b"#")
     head = _find_class_head(symbols, owner)
@@ -156,7 +156,7 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
         if member < 0:
             before = data[at - len(b"this.#") : at].rstrip(b"#")
             is_own = before.endswith(_OWN_MEMBER) and _SETS.match(data, at + len(word)) is not None
-            # A member that nobody has found for a definition may be in the body, too.
+            # A member that was not recognized as a definition may also be in the body.
             if not is_own and (symbols.enclosing(at) != owner or not symbols.parsed.may_bind(at)):
                 continue
             member = symbols.enclosing(at)
@@ -165,7 +165,7 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
         start, end = symbols.row(member)[START : END + 1] if member >= 0 else (0, 0)
         line, end_line = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
         rest = data[end:end_line].strip(b" \t\r\n;,")
-        # Of members that share a line none is left out.
+        # If members share a line, none can be left out.
         if member < 0 or data[line:start].strip() or (rest and not rest.startswith(comment)):
             return ()
         if (line, end_line) != spans[-1]:
@@ -176,7 +176,7 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
 
 
 def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None:
-    """Return the bytes of a class at the top level up to where its body begins, or in Python its first definition."""
+    """Return the span of a top-level class up to the start of its body, or in Python up to its first definition."""
     data, row, written = symbols.data, symbols.row(owner), _TOP_LEVEL.get(symbols.language)
     start = data.rfind(b"\n", 0, row[NAME]) + 1
     if written is None or symbols.kind(owner) != "class" or start > row[START]:
@@ -187,7 +187,7 @@ def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None
         return None
     end = data.rfind(b"\n", 0, int(following.min())) + 1
     if symbols.language != "python":
-        # To the brace that opens the body: what follows may decorate a member that is left out.
+        # Up to the brace that opens the body: what follows may decorate a member that is left out.
         depth, opening = 0, 0
         for brace in re.finditer(rb"[{}]", data[start:end]):
             opening = brace.end() if not depth else opening
@@ -198,10 +198,10 @@ def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None
 
 
 def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
-    """Return the bytes by which names in a definition can be looked up in the scopes around it, but for the file's own.
+    """Return the spans that suffice to look up names of a definition in all enclosing scopes except the file's own.
 
-    That is the outermost definition around; of a class only its head, the member around and where it ends, since
-    nothing else of it is seen there. Empty where the file has to be looked at as a whole.
+    They cover the outermost enclosing definition; of a class only its head, the enclosing member and its end, since
+    no other part is visible there. Empty if the file is needed as a whole.
     """
     around = list[int]()
     while index >= 0:

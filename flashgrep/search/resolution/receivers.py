@@ -1,7 +1,7 @@
-"""The type that a member is asked of, as declarations tell, in languages whose names nobody resolves.
+"""The type of a member's receiver, by declarations, in languages whose names ``inference`` does not resolve.
 
-``dev->priv.lock`` in C: ``dev`` is declared in the function as a ``struct device``, that has a field ``priv`` of some
-type, which has ``lock``. Types are told by their names alone.
+``dev->priv.lock`` in C: the function declares ``dev`` as a ``struct device``, whose field ``priv`` has a type with the
+field ``lock``. Types are identified by name only.
 """
 
 import re
@@ -12,11 +12,11 @@ from tree_sitter import Node
 
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
-from flashgrep.search.resolution.name_at_position import Named, find_declaration
+from flashgrep.search.resolution.name_at_position import NameAtPosition, find_declaration
 from flashgrep.search.resolution.symbol_graph import Definition
 
 _OBJECTS: Final = ("argument", "object", "value", "operand", "receiver")
-"""Fields of nodes: what a member is asked of."""
+"""Fields of nodes that hold the receiver of a member access."""
 _MEMBERS: Final = ("field", "name", "method", "property", "attribute")
 _CALLED: Final = ("function", "name", "method")
 _WORD: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -38,18 +38,18 @@ _TYPED_FIRST: Final = (
     rb"\b(?:unique|shared|weak)_ptr<\s*(?:const\s+)?(" + _PATH + rb"[A-Za-z_]\w*)\s*>[&*]?\s+[&*]?%s\b",
     _NAMED + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
 )
-"""How a name's type is told; the group is the type."""
+"""Patterns that show a name's type; the group is the type."""
 _MOST_STEPS: Final = 10
-"""Members of members, parentheses and dereferences."""
+"""Most nested members, parentheses and dereferences."""
 _MOST_TEXT: Final = 400
-"""Bytes before a name in which its type stands."""
+"""Bytes before a name that are searched for its type."""
 
 _TYPED_FIRST_IN: Final = frozenset({"java", "csharp", "php", "groovy", "dart", "c", "cpp", "cuda", "objc", "objcpp"})
-"""Languages that write a type before the name that it is of."""
+"""Languages that write the type before the name."""
 _MOST_BETWEEN: Final = 100
-"""Blanks between a name and the signs around it."""
+"""Most blanks between a name and the signs around it."""
 _MOST_LITERAL: Final = 2_000
-"""Bytes before a field's name in which its literal begins."""
+"""Bytes before a field's name that are searched for the start of its literal."""
 _OPENING, _CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
 _LITERAL_KEYS: Final = {
     "rust": b":,}", "go": b":", **dict.fromkeys(("typescript", "tsx", "javascript", "vue", "svelte"), b":,}="),
@@ -67,8 +67,8 @@ _EXTENDS_BY_HEAD: Final = re.compile(r"\bon\s+(?:\w+\.)?(\w+)")
 Define = Callable[[str], Sequence[Definition]]
 
 
-def find_member(named: Named, define: Define) -> list[Definition]:
-    """Return the members that a name is, where it is asked of something whose type is told; none: it is not."""
+def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
+    """Return the members that a name may refer to, if the type of its receiver is known; empty: no member access."""
     leaf = named.root.descendant_for_byte_range(named.start, named.start + 1) if named.root is not None else None
     around = leaf.parent if leaf is not None else None
     is_member = around is not None and any(around.child_by_field_name(field) == leaf for field in _MEMBERS)
@@ -77,8 +77,8 @@ def find_member(named: Named, define: Define) -> list[Definition]:
     return list(_members_of(owner, named.text, define)) if owner else []
 
 
-def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
-    """Return the name of an expression's type; empty where it cannot be told."""
+def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> str:
+    """Return the name of an expression's type; empty if unknown."""
     data = named.symbols.data
     if depth > _MOST_STEPS or named.root is None:
         return ""
@@ -88,7 +88,7 @@ def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
         return _last_word(data[written.start_byte : written.end_byte])
     is_call = node.child_by_field_name("arguments") is not None
     part, asked = _first(node, _CALLED if is_call else _MEMBERS), _first(node, _OBJECTS)
-    if part is None or (is_call and part.child_count):  # in parentheses, dereferenced; a call of a member
+    if part is None or (is_call and part.child_count):  # parentheses, a dereference, or a call of a member
         inner = part or asked or node.named_child(0)
         return _type_of(named, inner, define, depth + 1) if inner is not None else ""
     name = data[part.start_byte : part.end_byte].decode("utf-8", "replace")
@@ -103,8 +103,8 @@ def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
     return ""
 
 
-def _type_of_name(named: Named, root: Node, node: Node) -> str:
-    """Return the type that a local name is declared with; of the object itself, the type around."""
+def _type_of_name(named: NameAtPosition, root: Node, node: Node) -> str:
+    """Return the declared type of a local name; for the object itself, the enclosing type."""
     symbols, text = named.symbols, named.symbols.data[node.start_byte : node.end_byte]
     if text in {b"this", b"self"}:
         around = symbols.enclosing(node.start_byte)
@@ -117,12 +117,12 @@ def _type_of_name(named: Named, root: Node, node: Node) -> str:
 
 
 def _first(node: Node, fields: Iterable[str]) -> Node | None:
-    """Return the part of a node that the first of these fields has."""
+    """Return the part of a node in the first of these fields that it has."""
     return next((part for field in fields if (part := node.child_by_field_name(field)) is not None), None)
 
 
 def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
-    """Yield what types of a name have under another one."""
+    """Yield the members with a name of all types with another name."""
     wanted = name.encode()
     for one in define(owner):
         if one.kind not in TYPE_KINDS | {"type"}:
@@ -142,12 +142,12 @@ def _last_word(text: bytes) -> str:
 
 
 def find_declared_type(text: bytes, word: bytes, *, is_typed_first: bool = False) -> str | None:
-    """Return the type a word has in a text by its annotation or by the constructor it was set from.
+    """Return the type of a word by its annotation, or by the constructor whose result is assigned to it.
 
-    ``is_typed_first``: in a language that writes a type before the name, where a colon behind that says nothing.
+    ``is_typed_first``: the language writes a type before the name, so a colon after the name means nothing.
     """
     for pattern in _TYPED_FIRST if is_typed_first else (_ANNOTATED, *_TYPED_FIRST):
-        # The library keeps what it compiled: one word is looked for in many places.
+        # The ``re`` module caches compiled patterns: one word is searched for in many places.
         if found := re.findall(pattern.replace(b"%s", re.escape(word)), text):
             last: bytes = found[-1]
             return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
@@ -155,7 +155,7 @@ def find_declared_type(text: bytes, word: bytes, *, is_typed_first: bool = False
 
 
 def find_extended_type(one: Definition) -> str:
-    """Return the type that a function is written for elsewhere, where its own head or what is around it says so."""
+    """Return the type that a function extends, by the function's own signature or by the extension around it."""
     symbols = one.symbols
     if one.language == "csharp":
         found = _EXTENDS_BY_PARAMETER.search(symbols.signature(one.index))
@@ -169,7 +169,7 @@ def find_extended_type(one: Definition) -> str:
 
 
 def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
-    """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
+    """Return the type of a word by its annotation or the constructor assigned to it, if the text shows it."""
     around, language, word = symbols.enclosing(offset), symbols.language, on.encode()
     word, is_typed_first = (b"$" + word if language == "php" else word), language in _TYPED_FIRST_IN
     start, end = (symbols.row(around)[START], offset) if around >= 0 else (0, offset)
@@ -183,9 +183,9 @@ def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
 
 
 def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int] | None:
-    """Return the type of the literal or pattern in braces that names a field at a place, and where that is written.
+    """Return the type of the literal or pattern in braces that has a field at a position, and the offset of that type.
 
-    None: it is no such place (``Crane { size: 1 }``); "": nothing tells the type.
+    None: there is no literal (as in ``Crane { size: 1 }``) around the position; "": the type is unknown.
     """
     data, end, language = symbols.data, offset + len(name.encode()), symbols.language
     if language in _LITERAL_KEYS:

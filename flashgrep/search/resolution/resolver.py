@@ -1,7 +1,7 @@
-"""What a use of a name means among the definitions of that name, and how sure that is.
+"""Which definition a use of a name refers to, among all definitions of that name, and with what confidence.
 
-Where ``inference`` resolves names, it is right or says that it cannot tell. Elsewhere scopes, imports, classes and the
-types of receivers are read from the text, and a name alone is never more than a guess.
+In languages that ``inference`` resolves, the result is either right or unknown. In others, scopes, imports, classes and
+the types of receivers are read from the text, and a name alone is never more than a guess.
 """
 
 import re
@@ -34,41 +34,41 @@ from flashgrep.search.resolution.packages import (
 )
 from flashgrep.search.resolution.receivers import find_extended_type, find_literal, infer_type
 from flashgrep.search.resolution.rust_paths import RustPaths, resolve_in_crate
-from flashgrep.search.resolution.symbol_graph import GUESS, UNDECIDED, Definition, Resolution, Undecided
+from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
 from flashgrep.search.resolution.written_imports import find_module, find_real_name, resolve_import
 from flashgrep.search.symbol_source import imports_of
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
 _OUTSIDE: Final = frozenset({"kotlin", "cpp", "cuda", "objcpp", "lua"})
-"""Languages in which a method may be written outside of its type, which then stands before its name."""
+"""Languages in which a method may be written outside its type, with the type as a qualifier of its name."""
 _IMPORTING: Final = frozenset({"rust"})
-"""Languages in which a name of another file must be imported by name (or by a wildcard)."""
+"""Languages in which a name from another file must be imported, by name or by a wildcard."""
 _TAGGED: Final = frozenset({"struct", "union", "enum"})
 _C_TYPES: Final = _TAGGED | {"type"}
 _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
-"""What follows a type's name where something is declared to be of it."""
+"""What follows a type's name in a declaration."""
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 _NOT_HIDDEN: Final = TYPE_KINDS | {"type", "macro"}
-"""What no local variable hides."""
+"""Kinds that a local variable does not hide."""
 _OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
-"""What may stand in a type, and is asked of that."""
+"""Kinds that may be members of a type and are then accessed through it."""
 PROVEN: Final = 0.95
-"""What resolution says is right."""
+"""The confidence of a resolved use."""
 OVERRIDDEN: Final = "overridden"
-"""How a call on a type may run the method of one built upon it."""
+"""The evidence if a call on a type may run the method of a subtype."""
 SEEN: Final = 0.9
-"""What it is worth that a method is the only one of its name, and the file names its type."""
+"""The confidence if a method is the only one of its name and the file mentions its type."""
 UNLIKELY: Final = 0.15
-"""The most where a function outside of types is asked of it: 5 of 32 were right."""
+"""The highest confidence for a function outside any type that is called on a receiver: 5 of 32 were right."""
 _MOST_RIVALS: Final = 50
-"""Methods of one name whose types are looked for in a file."""
+"""Most methods of one name whose types are searched for in a file."""
 _MOST_FAMILIES: Final = 20
-"""Families of types that are told apart: of one in this many, nothing is told."""
+"""Most families of types that are counted: with so many, the confidence of any one is negligible."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
 _OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
-"""The object of a class around, in Java and Scala."""
+"""The enclosing instance, in Java and Scala."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -82,13 +82,13 @@ class Use:
 
     @LazyAttribute
     def receiver(self) -> str | None:
-        """Return what the name is used on."""
+        """Return the expression the name is accessed on."""
         if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
             return "super"
         return receiver(self.symbols.data, self.offset, self.symbols.language)
 
     def types_around(self) -> list[int]:
-        """Return the types the place is in, innermost first."""
+        """Return the types that enclose the use, innermost first."""
         found = []
         at = self.symbols.enclosing(self.offset)
         while at >= 0:
@@ -98,7 +98,7 @@ class Use:
         return found
 
     def owners(self) -> list[str]:
-        """Return the names of the types the place belongs to, a receiver's type (Go) among them."""
+        """Return the names of the types the use belongs to, including the receiver's type in Go."""
         around = self.symbols.enclosing(self.offset)
         names = [self.symbols.name(index) for index in self.types_around()]
         while around >= 0 and not names:
@@ -109,18 +109,18 @@ class Use:
 
 @dataclass(frozen=True)
 class Resolver:
-    """Tells what a use means among all definitions of its name (``rivals``), knowing which type builds upon which."""
+    """Decides which definition of a name (``rivals``) a use refers to; ``ancestors`` returns a type's base types."""
 
     rivals: Sequence[Definition]
     ancestors: FindAncestors
     names: Names
 
     def resolve(self, use: Use, target: Definition) -> Resolution | None:
-        """Return how sure it is that the use means the target; None: it means something else."""
+        """Return the confidence that the use refers to the target; None: it refers to something else."""
         return self.resolver_of(use)(target)
 
     def resolve_base(self, use: Use, target: Definition) -> Resolution | None:
-        """Return how sure it is that a base's name means the target."""
+        """Return the confidence that a base class's name refers to the target."""
         types = [rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS] or self.rivals
         if all(rival.key != target.key for rival in types):
             return None
@@ -130,18 +130,18 @@ class Resolver:
         return Resolution(SEEN, "only definition")
 
     def may_mean(self, use: Use, target: Definition) -> bool:
-        """Whether nothing tells that a use means something else."""
+        """Whether nothing shows that a use refers to something else."""
         if self.resolve(use, target) is not None:
             return True
         is_scoped = use.symbols.language in SCOPED
         return is_scoped and self.names.resolve(use.path, target.name, use.offset) is None
 
     def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
-        """Return a function that does ``resolve`` for one use: what the use means is found once for all targets."""
+        """Return ``resolve`` bound to one use: what the use refers to is determined once for all targets."""
         on, language = use.receiver, use.symbols.language
         if language not in SCOPED:
             return partial(self.resolve_by_text, use)
-        # Once for all targets: this may parse the file.
+        # Done once for all targets, since it may parse the file.
         symbols = use.symbols
         word = symbols.word_at(use.offset)
         meant = self.names.resolve(use.path, word, use.offset)
@@ -162,18 +162,18 @@ class Resolver:
             )
         keys = {one.key for one in found}
         owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
-        # In Go a type that embeds another hides its methods, and the other never calls them.
+        # In Go an embedded type never calls the methods of the type that embeds it, even if they hide its own.
         over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
         return lambda target: self.compare(use, target, keys, over)
 
     def guess_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
-        """Return a function that tells how sure it is that a use on nobody knows what means a target, as measured."""
+        """Return a function that estimates, from measurements, whether a use on an unknown receiver means a target."""
         in_sight: list[Definition] = []
         if use.symbols.word_at(use.offset) not in EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
             methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
             words = use.symbols.words
             named = {one.owner for one in methods if next(words(one.owner.encode(), fold=False), -1) >= 0}
-            named = named.union(*map(self.ancestors, named))  # who sees a type sees what it builds upon
+            named = named.union(*map(self.ancestors, named))  # a file that mentions a type also sees its base types
             in_sight = [one for one in methods if one.path == use.path or one.owner in named]
 
         def guess(target: Definition) -> Resolution | None:
@@ -191,14 +191,14 @@ class Resolver:
             if target.kind not in METHODS:
                 return self._resolve_by_name(target, UNLIKELY)
             by_name = self._resolve_by_name(target)
-            # Of several only one may be in sight, and still 10 of 35 such edges were right.
+            # Even if only one of several is in sight, just 10 of 35 such edges were right.
             is_only = by_name.confidence == GUESS and any(one.key == target.key for one in in_sight)
             return Resolution(SEEN, "type in sight") if is_only else by_name
 
         return guess
 
     def is_member(self, one: Definition) -> bool:
-        """Whether a definition is asked of an object: a function written outside of its type, too."""
+        """Whether a definition is accessed on an object; includes functions written outside their type."""
         if one.kind in METHODS or one.kind != "function":
             return one.kind in METHODS
         row, language = one.symbols.row(one.index), one.language
@@ -207,21 +207,23 @@ class Resolver:
             return False
         if language == "lua":
             return before.endswith(b":")
-        # What stands before the name may be a namespace.
+        # The qualifier may also be a namespace.
         around = {other.kind for other in self.names.definitions(one.owner)}
         return not around or bool(around & TYPE_KINDS)
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
-        """Return the same by what the text tells, in languages whose names nobody resolves."""
+        """Resolve from the text alone, in languages that ``inference`` does not cover."""
         symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
         if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
             return None
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
-        told = resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else UNDECIDED
+        told = (
+            resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else INCONCLUSIVE
+        )
         if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
             told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
-        if told is not UNDECIDED:
+        if told is not INCONCLUSIVE:
             return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
@@ -232,12 +234,12 @@ class Resolver:
         return RustPaths(self.names.open_file, self.names.includes.source.has)
 
     def _resolve_bare_name(self, use: Use, target: Definition) -> Resolution | None:
-        """Return the same of a name that is asked of nothing."""
+        """Resolve a name without a receiver."""
         symbols, name = use.symbols, target.name
         literal = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
         if literal is not None:
             return self._resolve_in_literal(use, target, *literal)
-        # What is local hides all but types, and what is local itself.
+        # A local name hides everything but types and other local names.
         is_local = target.kind not in _NOT_HIDDEN and is_hidden(
             symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS
         )
@@ -248,7 +250,7 @@ class Resolver:
         return None if is_hidden_here else resolve(use, target)
 
     def _resolve_in_literal(self, use: Use, target: Definition, written: str, at: int) -> Resolution | None:
-        """Return the same of a field that a literal or a pattern names; ``written``: its type, if that is told."""
+        """Resolve a field named in a literal or a pattern; ``written``: the literal's type, or empty if unknown."""
         if use.symbols.language in SCOPED and written:
             meant = self.names.resolve(use.path, written, at)
             types = [one.definition for one in meant or () if one.definition and one.definition.kind in TYPE_KINDS]
@@ -270,7 +272,7 @@ class Resolver:
         meant: AbstractSet[tuple[bytes, int]],
         owners: Sequence[Definition],
     ) -> Resolution | None:
-        """Return how a use that is resolved means a target; ``owners``: the types of the methods that are meant."""
+        """Return how a resolved use relates to a target; ``owners``: the types of the methods it resolves to."""
         if target.key in meant:
             if use.receiver is None:
                 how = "same file" if use.path == target.path else "import"
@@ -281,7 +283,7 @@ class Resolver:
             else:
                 how = "receiver type"
             return Resolution(PROVEN, how)
-        # What is called on a type may be run by one built upon it, or by one that has what it asks for.
+        # A call on a type may run the method of a subtype, or of a type that conforms to it.
         owner = self.names.owner_of(target) if owners and target.kind in METHODS and use.receiver != "super" else None
         if owner is None:
             return None
@@ -291,23 +293,23 @@ class Resolver:
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
-        # ``struct``, ``union`` or ``enum`` stands right before it.
+        # ``struct``, ``union`` or ``enum`` directly before it.
         is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
-        # Or it is in C before the name of what it is the type of, as in ``user *user``.
+        # Or, in C, directly before a declared name, as in ``user *user``.
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in LINKED and after is not None)
-        # In C ``struct log`` and ``log`` are two names.
+        # In C ``struct log`` and ``log`` are different names.
         others = (_C_TYPES - _TAGGED if is_tag else _TAGGED) if symbols.language == "c" else frozenset()
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
-        told: Resolution | Undecided | None = UNDECIDED
+        told: Resolution | Inconclusive | None = INCONCLUSIVE
         if symbols.language == "rust":
             told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
-        return self._resolve_in_sight(use, target, others) if told is UNDECIDED else told
+        return self._resolve_in_sight(use, target, others) if told is INCONCLUSIVE else told
 
     def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
-        """Return the same of a name that is not local; ``others``: kinds whose names are not meant."""
+        """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
         symbols, word = use.symbols, use.symbols.word_at(use.offset)
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
@@ -318,28 +320,28 @@ class Resolver:
         if language in LINKED and not target.owner:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
             linked = resolve_by_linkage(target, self.rivals, find_included, PROVEN)
-            if linked is UNDECIDED:
+            if linked is INCONCLUSIVE:
                 linked = resolve_import(symbols, target) or self._resolve_by_name(target)
             return linked
         inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
         told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=inherits)
-        if told is not UNDECIDED:
+        if told is not INCONCLUSIVE:
             return told
         resolution = resolve_import(use.symbols, target)
         if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
             resolution = Resolution(0.9, "same package")
-        # Where every name is imported, one that is not means something else.
+        # In languages that require imports, a name without one refers to something else.
         return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
 
     @LazyAttribute
     def _paths(self) -> AbstractSet[bytes]:
-        """Return the files of the rivals: the nearest of all of them is found in one walk over the headers."""
+        """Return the files of the rivals: one walk over the headers finds the nearest of all of them."""
         return frozenset(rival.path for rival in self.rivals)
 
     def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
         if use.symbols.language in _EXPLICIT:
             return None
-        # What the innermost type has hides what is around it.
+        # A member of the innermost type hides those of enclosing types.
         for owner in use.owners():
             above = self.ancestors(owner)
             if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
@@ -355,40 +357,40 @@ class Resolver:
         outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
         owner = outer[1].decode("utf-8", "replace") if outer else next(iter(use.owners()), "")
         found = self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
-        # A trait's methods run on whatever takes it in.
+        # A trait's methods run on any type that includes it.
         is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
         if is_mixed_in and any(one.kind in {"trait", "module"} for one in self.names.definitions(owner)):
             return Resolution(UNLIKELY, "name only")
         return found
 
     def _resolve_of(self, use: Use, target: Definition, owner: str, *, is_super: bool = False) -> Resolution | None:
-        """Return how sure it is that the target is what a type has of its name; ``is_super``: what it inherits."""
+        """Return the confidence that the target is a type's member of its name; ``is_super``: an inherited one."""
         if not is_super and any(rival.owner == owner for rival in self.rivals):
             if target.owner == owner:
                 if use.path == target.path:
                     return Resolution(PROVEN, "same class")
-                # Types of one name may be one; a file that has the method itself means that.
+                # Types of the same name may be the same type; a file that defines the method itself means its own.
                 paths = {rival.path for rival in self.rivals if rival.owner == owner}
                 sure = 0.8 if len(paths) == 1 else 0.4
                 return None if use.path in paths else Resolution(sure, "class of the name")
         elif target.owner and target.owner in (bases := self.ancestors(owner)):
-            # Less sure where another definition is between the type and the base that defines the target.
+            # Less certain if another definition lies between the type and the base that defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
             is_hidden = any(target.owner in self.ancestors(one) for one in between)
             is_sure = not is_hidden and self._may_see(use, target)
             return Resolution(0.9 if is_sure else 0.4, "inherited")
-        # A base may call, on itself, what a type built upon it defines.
+        # A base class may call, on itself, a method that a subclass defines.
         if target.owner and owner in self.ancestors(target.owner) and not is_super:
             return Resolution(0.4, OVERRIDDEN)
         return None
 
     def _may_see(self, use: Use, target: Definition) -> bool:
-        """Whether, of several types of the name of a target's, the class around a use builds upon the target's own."""
+        """Whether, if several types have the target's type name, the class around a use derives from the target's."""
         own, around = target.symbols.container(target.index), use.types_around()
         alike = {one.qualified for one in self.names.definitions(target.owner) if one.kind in TYPE_KINDS}
         if alike <= {own} or own not in alike or not around:
             return True
-        # By the scope that is written with the name in the class's head; else by the nearest scope around the class.
+        # By the qualifier in the class's head; otherwise by the nearest enclosing scope.
         symbols = use.symbols
         for at in symbols.bases(around[0]):
             written = receiver(symbols.data, at, symbols.language) if symbols.word_at(at) == target.owner else None
@@ -409,8 +411,8 @@ class Resolver:
             return Resolution(SEEN if alike == 1 else GUESS, "qualified")
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
         if symbols.language in LINKED and is_asked and not is_member and target.kind in _C_TYPES | {"function"}:
-            return None  # a field of the name
-        # Where packages are named, none of them has methods.
+            return None  # a field of the same name
+        # Where packages are named by imports, a package has no methods.
         is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
         has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
         module = find_module(symbols, on) if has_modules else ""
@@ -428,7 +430,7 @@ class Resolver:
         return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
 
     def _types_of(self, name: str) -> Sequence[Definition]:
-        """Return the types of a name."""
+        """Return the types with this name."""
         return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS] if name else ()
 
     def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
@@ -441,7 +443,7 @@ class Resolver:
         if known is None or not known[:1].isupper():
             return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
         owner = find_extended_type(target) or target.owner
-        # Of several types of one name nobody may know which.
+        # With several types of one name it may be unknown which is meant.
         meant = choose_type(use.symbols, known, self._types_of(known))
         if known == owner:
             is_other = meant is not None and target.owner == known and not is_part_of(target, meant)
@@ -449,7 +451,7 @@ class Resolver:
         if any(rival.owner == known for rival in self.rivals):
             return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(owner) else None
         if owner in self.ancestors(known):
-            # Of several bases of the name, what is nested beside the type comes first.
+            # Among several bases of the name, one nested beside the type comes first.
             base = None if meant is None else choose_base(meant, owner, self._types_of(owner))
             is_told = base is not None and (owner != target.owner or is_part_of(target, base))
             return Resolution(SEEN if is_told else 0.2, "receiver type, inherited")
@@ -458,7 +460,7 @@ class Resolver:
         return Resolution(0.2, "name only")
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
-        """Return one by the number of definitions it may be; those of one family of types, or constructors, are one."""
+        """Return a confidence by how many definitions it may be; a family of types or its constructors count once."""
         if target.name in EVERYDAY and target.kind in METHODS:
             return Resolution(0.2, "name only")
         family = FAMILIES.get(target.language, target.language)
@@ -479,12 +481,12 @@ class Resolver:
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:
-    """Whether a name is one of JavaScript's private ones."""
+    """Whether a name is a private name of JavaScript."""
     return offset > 0 and symbols.data.startswith(b"#", offset - 1)
 
 
 def _in_scope(use: Use, target: Definition) -> bool:
-    """Whether a definition inside a function is seen from the place."""
+    """Whether a definition inside a function is visible from the use."""
     around = target.symbols.parent(target.index) if target.index >= 0 else -1
     if around < 0 or target.symbols.kind(around) not in CALLABLE_KINDS:
         return True

@@ -1,7 +1,7 @@
-"""What a path of Rust means: ``crate::a::b``, ``super::x``, names that ``use`` brings and ``pub use`` gives on.
+"""What a Rust path refers to: ``crate::a::b``, ``super::x``, names imported by ``use`` and re-exported by ``pub use``.
 
-A module is a file, or a part of one; what it has is what stands in it, what it names in a ``use``, and all of what it
-takes with a star. Nothing is expanded: what macros or build scripts make, and other crates, are not seen.
+A module is a file or a part of one. It contains the definitions in it, the names of its ``use`` declarations, and
+everything that these import with a wildcard. Macros, build scripts and external crates are not evaluated.
 """
 
 import posixpath
@@ -15,25 +15,25 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.imports import ALL, FileImports, Import
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
-from flashgrep.search.resolution.symbol_graph import UNDECIDED, Definition, Resolution, Undecided
+from flashgrep.search.resolution.symbol_graph import INCONCLUSIVE, Definition, Inconclusive, Resolution
 from flashgrep.search.symbol_source import imports_of
 
 _MOST_STEPS: Final = 12
-"""Modules and re-exports on the way to a name: they may go in circles."""
+"""Most modules and re-exports on the way to a name: they may be circular."""
 _MOST_LOOKED: Final = 200
-"""Modules that are looked through for one place: stars lead to stars."""
+"""Most modules searched for one use: wildcards lead to further wildcards."""
 _MOST_BEFORE: Final = 200
-"""Bytes of a path before a name."""
+"""Most bytes of a path before a name."""
 _BEFORE: Final = re.compile(rb"(?<![\w:])((?:r#)?\w+(?:::\w+){0,20})::\Z")
 _PATH: Final = re.compile(
     rb"#\[\s*path\s*=\s*\"([^\"\n]{1,200})\"\s*\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?\Z"
 )
-"""What says where the file of a module is, before ``mod``."""
+"""The attribute before ``mod`` that names the module's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """A file, or what is in braces in one: ``inside`` is the qualified name of that, or empty."""
+    """A file, or a module in braces inside it: ``inside`` is its qualified name, or empty."""
 
     path: bytes
     inside: str
@@ -46,15 +46,15 @@ class RustPaths:
     open_file: Callable[[bytes], FileSymbols | None]
     has: Callable[[bytes], bool]
     _is_open: bool = False
-    """Whether something on the way could not be followed."""
+    """Whether some part of the path could not be followed."""
     _looked: int = 0
     _found: dict[tuple[_Module, str], list["Definition | _Module"]] = field(default_factory=dict)
     _known: dict[tuple[bytes, int], tuple[list["Definition | _Module"], bool]] = field(default_factory=dict)
-    """What was found for places: the same for all that a name may mean."""
+    """Results by position, the same for all targets."""
     _busy: set[tuple[_Module, str]] = field(default_factory=set)
 
     def find_item(self, path: bytes, symbols: FileSymbols, offset: int) -> tuple[list["Definition | _Module"], bool]:
-        """Return what the name at a place means, with the path before it, and whether that could be followed."""
+        """Return what the name at a position refers to, given the path before it, and whether the path was followed."""
         if (path, offset) not in self._known:
             self._is_open, self._looked = False, 0
             word, module = symbols.word_at(offset), _Module(path, _module_around(symbols, offset))
@@ -77,7 +77,7 @@ class RustPaths:
         elif first in {"self", "super"}:
             found = [module] if first == "self" else list(self._parents(module))
         else:
-            # Another crate of the project is named like its folder.
+            # Another crate of the project has the name of its folder.
             found = self._look_up(module, first) or (list(self.find_crates(module, first)) if rest else [])
         for segment in rest:
             modules = [one for one in found if isinstance(one, _Module)]
@@ -90,13 +90,13 @@ class RustPaths:
         return found
 
     def _look_up(self, module: _Module, name: str) -> list[Definition | _Module]:
-        """Return what a module has of a name: its own, or what it takes from elsewhere."""
+        """Return what a name means in a module: its own definitions, or what it imports."""
         checkpoint()
         if (module, name) in self._found:
             return self._found[module, name]
         self._looked += 1
         own = list(self.find_own(module, name))
-        is_done = any(isinstance(one, Definition) for one in own)  # else a function of the name may be brought in
+        is_done = any(isinstance(one, Definition) for one in own)  # otherwise a function of the name may be imported
         if is_done or (module, name) in self._busy or len(self._busy) > _MOST_STEPS or self._looked > _MOST_LOOKED:
             return own
         self._busy.add((module, name))
@@ -108,12 +108,12 @@ class RustPaths:
         found += [meant for one in taken if isinstance(one, _Module) for meant in self._look_up(one, name)]
         self._busy.discard((module, name))
         found = [*own, *found]
-        if not self._busy:  # in a circle less may have been found
+        if not self._busy:  # inside a cycle the result may be incomplete
             self._found[module, name] = found
         return found
 
     def find_own(self, module: _Module, name: str) -> Iterator[Definition | _Module]:
-        """Yield what is defined in a module under a name."""
+        """Yield a module's own definitions of a name."""
         symbols = self.open_file(module.path)
         for index in symbols.defining(name) if symbols is not None else ():
             if symbols is None or symbols.kind(index) == "extension" or symbols.container(index) != module.inside:
@@ -142,7 +142,7 @@ class RustPaths:
             stem = file.removesuffix(".rs")
             below = posixpath.join(folder, "" if stem in {"mod", "lib", "main"} else stem, *module.inside.split("."))
             name = symbols.name(index)
-            # A file of tests or an example is a root, whose modules are beside it.
+            # A test file or an example is a crate root, whose modules are beside it.
             places = [
                 posixpath.join(around, one)
                 for around in dict.fromkeys((below, folder))
@@ -152,7 +152,7 @@ class RustPaths:
         yield from (_Module(one, "") for one in [one for one in found if self.has(one)][:1])
 
     def _parents(self, module: _Module) -> Iterator[_Module]:
-        """Yield the module around one; of the root of a crate, two where a program and a library share it."""
+        """Yield the enclosing module; for a crate's root, two modules if a program and a library share it."""
         if module.inside:
             yield _Module(module.path, module.inside.rpartition(".")[0])
             return
@@ -180,7 +180,7 @@ class RustPaths:
         yield _Module(module.path, "")
 
     def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
-        """Yield the root of a crate by name: the own one, or one whose folder is beside it."""
+        """Yield the root of a crate by name: the current crate, or one in a sibling folder."""
         root = next(self._roots(module)).path.rpartition(b"/")[0].removesuffix(b"src").rstrip(b"/")
         around = root.rpartition(b"/")[0]
         own = root.rpartition(b"/")[2].decode("utf-8", "replace").replace("-", "_")
@@ -193,23 +193,23 @@ class RustPaths:
 
 def resolve_in_crate(
     paths: RustPaths, place: tuple[bytes, FileSymbols, int], target: Definition, sure: float
-) -> Resolution | Undecided | None:
-    """Return how a name at a place means a target; None: it means another; UNDECIDED: nothing tells.
+) -> Resolution | Inconclusive | None:
+    """Return how a name at a position relates to a target; None: it means another; INCONCLUSIVE: unknown.
 
-    Nothing tells of what stands in a type, either.
+    Members of types are always inconclusive.
     """
     path, symbols, offset = place
     around = target.symbols.parent(target.index)
     if around >= 0 and target.symbols.kind(around) != "module":
-        return UNDECIDED
+        return INCONCLUSIVE
     found, is_followed = paths.find_item(path, symbols, offset)
     if any(isinstance(one, Definition) and one.key == target.key for one in found):
         return Resolution(sure, "same file" if path == target.path else "import")
-    return None if is_followed else UNDECIDED
+    return None if is_followed else INCONCLUSIVE
 
 
 def _list_upward(folder: bytes) -> Iterator[bytes]:
-    """Yield a folder and those around it up to the project's root, each as what its files' paths begin with."""
+    """Yield a folder and its parents up to the project's root, each as the prefix of its files' paths."""
     while folder:
         yield folder + b"/"
         folder = folder.rpartition(b"/")[0]
@@ -224,7 +224,7 @@ def _module_around(symbols: FileSymbols, offset: int) -> str:
 
 
 def is_in_statement(symbols: FileSymbols, start: int, offset: int) -> bool:
-    """Whether a place is in the statement that begins at another."""
+    """Whether a position is in the statement that begins at another position."""
     spans = symbols.parsed.statements
     at = int(spans[:, 0].searchsorted(offset, side="right")) - 1
     return at >= 0 and int(spans[at, 0]) == start

@@ -1,4 +1,4 @@
-"""What research finds: symbols, the edges between them with their evidence, and the chains they make."""
+"""The result of code research: symbols, the edges between them with evidence, and chains of edges."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -12,13 +12,13 @@ from flashgrep.lazy import LazyAttribute
 
 EdgeKind = Literal["calls", "uses", "implements", "imports", "overrides"]
 SymbolKey = tuple[bytes, int]
-"""What tells a symbol from every other: its file and where its name stands; -1: the file's top level."""
+"""Identifies a symbol: its file and the offset of its name; -1 for the file's top level."""
 UNDEFINED: Final[SymbolKey] = (b"", -1)
-"""What a name that the project does not define stands for: no node."""
+"""The key of a name that the project does not define; it has no node."""
 GUESS: Final = 0.5
-"""The most that a name alone is worth."""
+"""The highest confidence that a name alone can give."""
 CHAINS: Final = 50
-"""Chains shown; a busy function has thousands."""
+"""Most chains returned; a busy function has thousands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,19 +31,19 @@ class Definition:
 
     @LazyAttribute
     def key(self) -> SymbolKey:
-        """Return what tells a symbol from every other: its file and where its name stands."""
+        """Return the symbol's key: its file and the offset of its name."""
         return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
 
     @property
     def name(self) -> str:
-        """The symbol's own name; the file's for its top level."""
+        """The symbol's own name; for a top level, the file's name."""
         if self.index < 0:
             return self.path.rpartition(b"/")[2].decode("utf-8", "replace")
         return self.symbols.name(self.index)
 
     @property
     def qualified(self) -> str:
-        """The symbol's name with what it is in."""
+        """The symbol's name, qualified by its container."""
         return self.symbols.qualified(self.index) if self.index >= 0 else self.name
 
     @property
@@ -53,7 +53,7 @@ class Definition:
 
     @LazyAttribute
     def owner(self) -> str:
-        """Return the name of the type or scope right around it, or nothing."""
+        """Return the name of the innermost enclosing type or scope, or an empty string."""
         return self.symbols.container(self.index).rpartition(".")[2] if self.index >= 0 else ""
 
     @property
@@ -63,14 +63,14 @@ class Definition:
 
     @property
     def stem(self) -> str:
-        """The file's module name: its name without endings, its folder's for a package's own file."""
+        """The file's module name: its name without endings, or its folder's name if the file stands for the package."""
         folder, _, name = self.path.decode("utf-8", "replace").rpartition("/")
         stem = name.partition(".")[0]
         return folder.rpartition("/")[2] if stem in {"__init__", "index", "mod", "lib"} and folder else stem
 
 
 def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
-    """Return definitions by name: the uses of a name are looked through once for all of them."""
+    """Return definitions grouped by name, so that the uses of a name are searched once for all of them."""
     alike: dict[str, list[Definition]] = {}
     for one in definitions:
         alike.setdefault(one.name, []).append(one)
@@ -78,30 +78,30 @@ def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definitio
 
 
 def plain_name(name: str) -> str:
-    """Return a type's name without parameters and what it is in."""
+    """Return a type's name without type parameters and qualifiers."""
     return name.partition("<")[0].partition("[")[0].rpartition(".")[2] or name
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How sure it is that a use means a definition (0 to 1), and by what it was told."""
+    """The confidence (0 to 1) that a use refers to a definition, and the evidence for it."""
 
     confidence: float
     how: str
 
 
-class Undecided(Enum):
-    """A rule neither resolves a use nor rules the definition out: the next rule is asked."""
+class Inconclusive(Enum):
+    """A rule neither resolves a use nor rules the definition out; the next rule decides."""
 
-    UNDECIDED = auto()
+    INCONCLUSIVE = auto()
 
 
-UNDECIDED: Final = Undecided.UNDECIDED
+INCONCLUSIVE: Final = Inconclusive.INCONCLUSIVE
 
 
 @dataclass(slots=True)
 class Node:
-    """A symbol of the answer and how many hops it is from what was asked about."""
+    """A symbol of the answer, and its distance in hops from the symbols asked about."""
 
     definition: Definition
     hop: int
@@ -109,9 +109,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One symbol using another: the line that shows it, and how sure it is.
+    """One symbol uses another: the line that shows it, and the confidence.
 
-    ``target``: ``UNDEFINED`` where it is a name that was asked about and is not defined here.
+    ``target`` is ``UNDEFINED`` if the name asked about has no definition in the project.
     """
 
     source: SymbolKey
@@ -124,13 +124,13 @@ class Edge:
 
     @property
     def ends(self) -> tuple[SymbolKey, ...]:
-        """The symbols it leads from and to."""
+        """The symbols at both ends of the edge."""
         return (self.source,) if self.target == UNDEFINED else (self.source, self.target)
 
 
 @dataclass(frozen=True, slots=True)
-class Vague:
-    """A use of a name that was asked about, of which nothing tells whose it is."""
+class UncertainUse:
+    """A use of a name asked about that cannot be attributed to any definition."""
 
     path: bytes
     line: int
@@ -140,7 +140,7 @@ class Vague:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """A type that implements another, and whether an extension of it says so."""
+    """A type that implements another, and whether an extension declares it."""
 
     type: str
     base: str
@@ -151,22 +151,22 @@ class Conformance:
 
 @dataclass(slots=True)
 class Graph:
-    """Nodes by key and edges, each once."""
+    """Nodes by key, and edges without duplicates."""
 
     nodes: dict[SymbolKey, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     _seen: set[tuple[object, ...]] = field(default_factory=set)
 
     def add_node(self, definition: Definition, hop: int) -> bool:
-        """Add a symbol unless it is there; return whether it is new."""
+        """Add a symbol if it is new; return whether it was."""
         if definition.key in self.nodes:
             return False
         self.nodes[definition.key] = Node(definition, hop)
         return True
 
     def add_edge(self, edge: Edge) -> bool:
-        """Add an edge unless the same line showed it already."""
-        # A line that calls something twice is one piece of evidence.
+        """Add an edge unless the same line has already shown it; return whether it was new."""
+        # Several calls on one line count as one piece of evidence.
         key = (edge.source, edge.target, edge.kind, edge.path, edge.line)
         if key in self._seen:
             return False
@@ -175,9 +175,9 @@ class Graph:
         return True
 
     def in_order(self) -> list[Edge | Node]:
-        """Return the edges, those of the nearest symbols and the surest first, then the symbols that have none.
+        """Return the edges, nearest symbols and highest confidence first, then the symbols without edges.
 
-        The order is that of what was found, not of how: pages of an answer go on in it.
+        The order depends only on the result, not on the order of discovery, so pages of an answer can continue it.
         """
         edges = sorted(
             self.edges,
@@ -192,9 +192,9 @@ class Graph:
         return [*edges, *alone]
 
     def chains(self, roots: list[SymbolKey], *, inward: bool) -> list[list[SymbolKey]]:
-        """Return paths from each root along its edges to where they end, surest and shortest first."""
+        """Return the paths from each root to where its edges end, most certain and shortest first."""
         steps: dict[SymbolKey, list[SymbolKey]] = {}
-        # Chains are followed in the order of their steps, so sorting the edges sorts the chains.
+        # Chains are built in the order of their edges, so sorting the edges sorts the chains.
         for edge in sorted(self.edges, key=lambda edge: -edge.resolution.confidence):
             if edge.target == UNDEFINED:
                 continue
@@ -210,7 +210,7 @@ class Graph:
         return found
 
     def find_ways(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
-        """Return the edges of the shortest ways along them from one of the starts to one of the ends."""
+        """Return the edges on the shortest paths from any start to any end."""
         steps, back = dict[SymbolKey, list[SymbolKey]](), dict[SymbolKey, list[SymbolKey]]()
         for edge in self.edges:
             steps.setdefault(edge.source, []).append(edge.target)
@@ -227,7 +227,7 @@ class Graph:
         ]
 
     def keep(self, edges: list[Edge], definitions: Iterable[Definition]) -> None:
-        """Leave out all other edges, and the symbols that are neither at their ends nor among these."""
+        """Keep only these edges, and the symbols that are at their ends or among the definitions."""
         self.edges, keys = edges, {one.key for one in definitions}.union(*(edge.ends for edge in edges))
         self.nodes = {key: node for key, node in self.nodes.items() if key in keys}
 
@@ -238,7 +238,7 @@ class Graph:
 
 
 def _measure(steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey]) -> dict[SymbolKey, int]:
-    """Return all that steps lead to, with how many it takes."""
+    """Return every reachable symbol with its distance."""
     found = dict.fromkeys(starts, 0)
     waiting = deque(found)
     while waiting:
@@ -251,7 +251,7 @@ def _measure(steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey
 
 
 def _walk(steps: dict[SymbolKey, list[SymbolKey]], so_far: list[SymbolKey]) -> Iterator[list[SymbolKey]]:
-    # A chain never comes back to where it was: recursion would make it endless.
+    # A chain never revisits a symbol: recursion would make it endless.
     following = [key for key in steps.get(so_far[-1], []) if key not in so_far]
     if not following and len(so_far) > 1:
         yield so_far

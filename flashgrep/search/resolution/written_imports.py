@@ -1,4 +1,4 @@
-"""What the text of a file's import statements says of a name, in languages whose modules nobody follows."""
+"""What a file's import statements, read as text, say about a name, in languages whose modules are not resolved."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from flashgrep.search.symbol_source import imports_of
 
 _NAMESPACE: Final = rb"\bnamespace\s+%s\s*=\s*(?:\w+::)*(\w+)\s*;"
 _INCLUDING: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "ruby", "php", "perl"})
-"""Languages in which the name of a file that is included stands for nothing: ``server`` may be an object beside it."""
+"""Languages in which an included file's name binds nothing: ``server`` may be an object despite ``server.h``."""
 
 
 def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | None:
-    """Return how an import brings the name into the file, if one does."""
+    """Return the evidence that an import brings the target into the file, if one does."""
     word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
     folder = target.path.rpartition(b"/")[0].rpartition(b"/")[2].decode("utf-8", "replace")
     stem = target.stem.encode()
@@ -32,12 +32,12 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
 
 
 def imported_as(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
-    """Return other names a file gives to what it imports by the name, each with whether others may import that."""
+    """Return the aliases under which a file imports a name, each with whether other files may import the alias."""
     if symbols.language in DOTTED:
         named = (one for some in imports_of(symbols).names.values() for one in some if one.name == name != one.local)
         return {(one.local, False) for one in named}
     renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
-    if re.search(renamed, symbols.data) is None:  # a tenth of the time that all statements take
+    if re.search(renamed, symbols.data) is None:  # takes a tenth of the time of reading all statements
         return set()
     word = re.compile(rb"(?<![\w$])" + renamed)
     found = ((word.search(statement), statement.startswith(b"pub")) for statement in _statements(symbols))
@@ -45,7 +45,7 @@ def imported_as(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
 
 
 def find_real_name(symbols: FileSymbols, name: str) -> str:
-    """Return what a type or a namespace is called where it is defined, if a file knows it by another name."""
+    """Return the original name of a type or namespace if the file uses an alias for it."""
     if symbols.language in PACKAGED and name:
         return next((one.name for one in imports_of(symbols).names.get(name, ()) if one.name), name)
     if symbols.language != "cpp" or not name or b"namespace" not in symbols.data:
@@ -59,7 +59,7 @@ def _statements(symbols: FileSymbols) -> Iterator[bytes]:
 
 
 def find_module(symbols: FileSymbols, on: str) -> str:
-    """Return the module a word stands for by an import, or nothing."""
+    """Return the module that an import binds to a word, or an empty string."""
     if not on or symbols.language in _INCLUDING:
         return ""
     word = re.compile(rb"(?<![\w$.])" + re.escape(on.encode()) + rb"(?![\w$])")

@@ -7,7 +7,7 @@ from typing import Final
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
-from flashgrep.search.resolution.name_at_position import Named
+from flashgrep.search.resolution.name_at_position import NameAtPosition
 from flashgrep.search.resolution.symbol_graph import Definition
 from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.symbols.navigation import Navigation, Navigator, Place, place_of
@@ -33,7 +33,7 @@ class Hierarchy(Navigation):
     steps: list[Step] = field(default_factory=list)
 
 
-def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
+def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the definitions that call what is at a place; a call outside of definitions counts for its file."""
     asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
     found = ReferenceSearch(source, asked).run(named)
@@ -53,7 +53,7 @@ def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
     return _put_together(found, steps.values())
 
 
-def find_callees(source: SymbolSource, named: Named) -> Hierarchy:
+def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the definitions that the one at a place calls, each with its confidence."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
@@ -63,7 +63,7 @@ def find_callees(source: SymbolSource, named: Named) -> Hierarchy:
     return _put_together(found, _follow(navigator, uses, found))
 
 
-def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
+def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the types that the one at a place names as its bases."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
@@ -72,7 +72,7 @@ def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
     return _put_together(found, steps)
 
 
-def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> list[Step]:
+def _follow(navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigation) -> list[Step]:
     """Return the definitions that names mean, each once; uncertain names are counted."""
     steps: dict[tuple[bytes, int], Step] = {}
     for use in uses:
@@ -86,7 +86,7 @@ def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> l
     return list(steps.values())
 
 
-def _find_marks(place: Place, mark: str) -> Iterator[Named]:
+def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
     """Yield the names in a definition that are called, or built upon."""
     if place.index < 0:
         return
@@ -95,7 +95,7 @@ def _find_marks(place: Place, mark: str) -> Iterator[Named]:
     for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()[:MOST_CALLS]:
         if mark == "call" or symbols.enclosing(offset) == place.index:
             size = len(symbols.word_at(offset).encode())
-            yield Named(place.path, symbols, offset, offset + size, None)
+            yield NameAtPosition(place.path, symbols, offset, offset + size, None)
 
 
 def _callable_around(symbols: FileSymbols, offset: int, but: int = -1) -> int:
@@ -110,7 +110,7 @@ def _put_together(found: Navigation, steps: Iterable[Step]) -> Hierarchy:
     ordered = sorted(steps, key=lambda step: (step.place.path, step.place.start))
     return Hierarchy(
         places=[step.place for step in ordered],
-        nothing=found.nothing,
+        no_result=found.no_result,
         unsure=found.unsure,
         files_read=found.files_read,
         complete=found.complete and not found.has_more,

@@ -25,7 +25,7 @@ from flashgrep.search.resolution.exports import Values
 from flashgrep.search.resolution.expressions import MEMBER_OF
 from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.modules import Modules
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_declaration
+from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_declaration
 from flashgrep.search.resolution.receivers import find_member
 from flashgrep.search.resolution.resolver import PROVEN, Resolver, Use
 from flashgrep.search.resolution.symbol_graph import Definition, Resolution
@@ -80,7 +80,7 @@ class Navigation(SearchStats):
     """What was found, in order; ``reason``: why it is nothing."""
 
     places: list[Place] = field(default_factory=list)
-    nothing: Nothing | None = None
+    no_result: NoResult | None = None
     unsure: int = 0
     """Uses that are too vague to tell whose they are."""
     has_more: bool = False
@@ -102,7 +102,7 @@ class Navigator:
         """Declined files, counted by reason; later ones are added."""
         return self._definitions.skipped
 
-    def find_definitions(self, named: Named) -> Navigation:
+    def find_definitions(self, named: NameAtPosition) -> Navigation:
         """Return what a name stands for, the surest first."""
         self._definitions.files[named.path] = named.symbols
         told = self.find_meaning(named)
@@ -111,16 +111,18 @@ class Navigator:
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
             if named.module:
-                found.nothing = Nothing("outside", f"{named.module} is no module of the project")
+                found.no_result = NoResult("outside", f"{named.module} is no module of the project")
             elif self.define(named.text, named):
-                found.nothing = Nothing("outside", f"{named.text} here does not refer to a definition in the project")
+                found.no_result = NoResult(
+                    "outside", f"{named.text} here does not refer to a definition in the project"
+                )
             elif self._is_cut:
-                found.nothing = Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
+                found.no_result = NoResult("not_reached", f"too many files may define {named.text}; the nearest do not")
             else:
-                found.nothing = Nothing("undefined", f"the project does not define {named.text}")
+                found.no_result = NoResult("undefined", f"the project does not define {named.text}")
         return found
 
-    def find_declarations(self, named: Named) -> Navigation:
+    def find_declarations(self, named: NameAtPosition) -> Navigation:
         """Return where what a name stands for is declared without its body; where nothing does, its definitions."""
         found = self.find_definitions(named)
         declared = [
@@ -134,7 +136,7 @@ class Navigator:
         found.places = declared or found.places
         return found
 
-    def find_implementations(self, named: Named) -> Navigation:
+    def find_implementations(self, named: NameAtPosition) -> Navigation:
         """Return the types that extend a type, or their overrides of one of its methods."""
         found = self.find_definitions(named)
         targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
@@ -150,7 +152,7 @@ class Navigator:
                     if above is not None and above.key in below:
                         found.places.append(place_of(one, below[above.key]))
         if targets and not found.places:
-            found.nothing = Nothing("unimplemented", f"nothing is known to build upon {named.text}")
+            found.no_result = NoResult("unimplemented", f"nothing is known to build upon {named.text}")
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         return found
 
@@ -184,7 +186,7 @@ class Navigator:
                     waiting.append(one)
                     yield one, how
 
-    def _find_places(self, named: Named) -> list[Place]:
+    def _find_places(self, named: NameAtPosition) -> list[Place]:
         symbols, own = named.symbols, named.symbols.index_at(named.start)
         if named.module:
             return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
@@ -206,14 +208,14 @@ class Navigator:
                 return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
         return self._find_by_name(named)
 
-    def find_meaning(self, named: Named, *, uses: bool = False) -> Meaning | None:
+    def find_meaning(self, named: NameAtPosition, *, uses: bool = False) -> Meaning | None:
         """Return what another source says that a name stands for, where it speaks of these texts."""
         other, span = self._source.imported, (named.start, named.end)
         return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
 
     # In languages whose names are resolved
 
-    def find_bound(self, named: Named) -> list[Place]:
+    def find_bound(self, named: NameAtPosition) -> list[Place]:
         """Return where a local name is bound (a parameter, a variable) or a field is set, in such a language."""
         file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
         if file is None:
@@ -259,7 +261,7 @@ class Navigator:
                     waiting += self.names.bases(owner)[0]
         return []
 
-    def resolve(self, named: Named) -> Values | None:
+    def resolve(self, named: NameAtPosition) -> Values | None:
         """Return what a name means, in such a language: in an import or an export, what is passed on by it."""
         imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
@@ -274,7 +276,7 @@ class Navigator:
             return self.names.import_value(named.path, given)
         return found
 
-    def _places_of(self, named: Named, meant: Values) -> list[Place]:
+    def _places_of(self, named: NameAtPosition, meant: Values) -> list[Place]:
         places = []
         for one in meant:
             if one.module is not None:
@@ -298,7 +300,7 @@ class Navigator:
 
     # By names
 
-    def _find_by_name(self, named: Named) -> list[Place]:
+    def _find_by_name(self, named: NameAtPosition) -> list[Place]:
         """Return the definitions of the name, those that the use may mean before the others."""
         language, rivals = named.symbols.language, self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
@@ -316,7 +318,7 @@ class Navigator:
         self._is_cut |= len(places) > MOST_PLACES
         return places[:MOST_PLACES]
 
-    def define(self, name: str, named: Named | None = None) -> list[Definition]:
+    def define(self, name: str, named: NameAtPosition | None = None) -> list[Definition]:
         """Return the definitions of a name; declarations only where nothing defines it."""
 
         def choose(paths: list[bytes]) -> list[bytes]:
@@ -369,11 +371,11 @@ def place_occurrence(told: Told, how: Resolution) -> Place:
     return Place(told.path, told.symbols, told.start, told.end, how, kind=kind)
 
 
-def _local(named: Named, start: int, end: int, kind: str) -> Place:
+def _local(named: NameAtPosition, start: int, end: int, kind: str) -> Place:
     return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
 
 
-def _make_nearness(named: Named) -> Callable[[bytes], tuple[object, ...]]:
+def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...]]:
     """Return what orders files by how near they are: the asking one, what it imports, its folder, sources."""
     imported = set()
     for start, end in named.symbols.parsed.statements.tolist():

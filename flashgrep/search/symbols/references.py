@@ -14,7 +14,7 @@ from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import LANGUAGES
 from flashgrep.search.other_sources import Meaning
 from flashgrep.search.resolution.conformance import conforms
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_declaration
+from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_declaration
 from flashgrep.search.resolution.resolver import PROVEN, Use
 from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resolution
 from flashgrep.search.symbol_source import SymbolSource
@@ -51,12 +51,12 @@ class ReferenceSearch:
         self._question = question
         self._navigator = Navigator(source)
 
-    def run(self, named: Named) -> Navigation:
+    def run(self, named: NameAtPosition) -> Navigation:
         """Return the uses of what a name stands for, those that name it where it is defined among them."""
         found = self._navigator.find_definitions(named)
         targets, found.places = found.places, []
         if any(one.kind == "module" for one in targets):
-            found.nothing = Nothing("module", "the name refers to a file; ask code_research what imports it")
+            found.no_result = NoResult("module", "the name refers to a file; ask code_research what imports it")
         elif targets:
             for place in self._find(named, targets, found):
                 if len(found.places) == self._question.limit:
@@ -64,10 +64,10 @@ class ReferenceSearch:
                     break
                 found.places.append(place)
             if not found.places:
-                found.nothing = Nothing("unused", f"nothing uses {named.text}")
+                found.no_result = NoResult("unused", f"nothing uses {named.text}")
         return found
 
-    def _find(self, named: Named, targets: list[Place], found: Navigation) -> Iterator[Place]:
+    def _find(self, named: NameAtPosition, targets: list[Place], found: Navigation) -> Iterator[Place]:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
         # What makes the judge is looked up once; it is asked at every place of every candidate.
@@ -117,14 +117,16 @@ class ReferenceSearch:
             told[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
         return told
 
-    def _make_judge(self, named: Named, targets: list[Place]) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
+    def _make_judge(
+        self, named: NameAtPosition, targets: list[Place]
+    ) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
         """Return what tells how sure it is that a name at a place means one of the targets."""
         first, navigator = targets[0], self._navigator
         if first.index < 0 and named.symbols.language in SCOPED:
 
             def judge_bound(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
                 end = offset + first.end - first.start
-                bound = navigator.find_bound(Named(path, symbols, offset, end, None))
+                bound = navigator.find_bound(NameAtPosition(path, symbols, offset, end, None))
                 return next(
                     (one.resolution for one in bound if (one.path, one.start) == (first.path, first.start)), None
                 )
@@ -146,7 +148,7 @@ class ReferenceSearch:
             use = Use(path, symbols, offset)
             if symbols.language in SCOPED and symbols.role(offset) == "import":  # which binds another name, perhaps
                 end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
-                brought = navigator.resolve(Named(path, symbols, offset, end, None)) or ()
+                brought = navigator.resolve(NameAtPosition(path, symbols, offset, end, None)) or ()
                 keys = {one.definition.key for one in brought if one.definition is not None}
                 return Resolution(PROVEN, "import") if any(one.key in keys for one in meant) else None
             resolve = resolver.resolver_of(use)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.resolution.name_at_position import Named, Nothing, find_at_place
+from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_name_at
 from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.symbols.navigation import Navigator, describe
 from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
@@ -47,13 +47,13 @@ JAVA = {
 RUBY = {"a.rb": "def run(a)\n  b = a\n  b + a\nend\n"}
 
 
-def named_at(source: SymbolSource, place: str) -> Named:
+def named_at(source: SymbolSource, place: str) -> NameAtPosition:
     """Return the name at a place told as ``path:line name``, or ``path:line name#2`` for the second on its line."""
     path, line, name, number = re.fullmatch(r"(\S+):(\d+) ([^#]+)(?:#(\d+))?", place).groups()  # type: ignore[union-attr]
     text = source.read(path.encode()).decode().splitlines()[int(line) - 1]  # type: ignore[union-attr]
     at = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))[int(number or 1) - 1]
-    named = find_at_place(source, path.encode(), int(line), at.start() + 1, "utf-32")
-    assert isinstance(named, Named), named
+    named = find_name_at(source, path.encode(), int(line), at.start() + 1, "utf-32")
+    assert isinstance(named, NameAtPosition), named
     assert named.text == name
     return named
 
@@ -130,7 +130,7 @@ def test_a_name_leads_to_what_it_means(sources: dict[str, SymbolSource], kind: s
     found = Navigator(sources[kind]).find_definitions(named_at(sources[kind], place))
     places = [f"{one.path.decode()}:{one.symbols.lines.line(one.start)}" for one in found.places]
     assert places == ([expected] if expected else [])
-    assert (found.nothing is None) == bool(expected)
+    assert (found.no_result is None) == bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_implementations_are_near_and_far(tmp_path: Path, files: dict[str, str],
 )
 def test_where_no_name_stands_the_reason_is_told(tmp_path: Path, text: str, column: int, reason: str) -> None:
     (tmp_path / "a.py").write_text(text)
-    named = find_at_place(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
-    assert isinstance(named, Nothing)
+    named = find_name_at(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
+    assert isinstance(named, NoResult)
     assert named.reason == reason
 
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from flashgrep.search.research.research_walk import Research
-from flashgrep.search.resolution.name_at_position import Named, find_at_place
+from flashgrep.search.resolution.name_at_position import NameAtPosition, find_name_at
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols.hierarchy import find_callers
 from flashgrep.search.symbols.navigation import Navigator
@@ -43,8 +43,8 @@ async def test_whoever_asks_for_callers_or_what_is_unused_hears_of_files_that_we
         research.advance(source)
         unused.run(source)
         assert research.skipped == unused.skipped == {"too_large": 1}
-        named = find_at_place(source, b"use.js", 1, len("function w"), "utf-8")
-        assert isinstance(named, Named)
+        named = find_name_at(source, b"use.js", 1, len("function w"), "utf-8")
+        assert isinstance(named, NameAtPosition)
         assert Navigator(source).find_definitions(named).skipped == {}
         assert find_callers(source, named).skipped == {"too_large": 1}
 
