@@ -22,7 +22,10 @@ def show(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show every setting with its value and its origin: default, a file, the environment or a flag."""
+    """Show every setting with its value and its source.
+
+    The source is the default, a file, the environment or a flag.
+    """
     try:
         loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
     except BadSetting as error:

@@ -65,7 +65,10 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
 
 @store_app.command("list")
 def list_stored() -> None:
-    """List the stores with their projects: size, the folder each is named after, and revisions kept."""
+    """List the stores and their projects.
+
+    Shows the size, the folder that a store is named after, and the revisions kept.
+    """
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
             typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
@@ -80,7 +83,7 @@ def list_stored() -> None:
 
 @store_app.command()
 def clean() -> None:
-    """Remove what is stored for projects and repositories whose folder is gone."""
+    """Remove the data of projects whose folder is gone."""
     with failing_cleanly():
         for root in ask_daemon("$/clean")["removed"]:
             typer.echo(f"removed {from_latin1(root)}")

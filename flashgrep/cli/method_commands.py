@@ -16,6 +16,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
@@ -29,6 +30,11 @@ PROJECT_HELP = "Project to ask, by name or path; default: the one around the cur
 ALL_PROJECTS = "all_projects"
 PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
+PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
+"""Parameters that name a file; on the command line they are relative to the current folder."""
+FROM_ROOT = re.compile(
+    r"relative to the (project's root; an absolute path inside it is accepted|project's root|project)\b"
+)
 PLACE_ARGUMENTS = ("path", "line", "column")
 PLACE = re.compile(r"(.+?):(\d+):(\d+)(?::.*)?", re.DOTALL)
 """A place in the form that hits begin with, so that it can be pasted."""
@@ -198,6 +204,8 @@ def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.
         field = fields[name]
         kind, extra = _find_type(field)
         extra["help"] = registry.name_commands(extra["help"])
+        if name in PATH_FIELDS:
+            extra["help"] = FROM_ROOT.sub("relative to the current folder", extra["help"])
         if name in handler.arguments:
             # Arguments before a required one are required too.
             required = handler.arguments.index(name) <= last
@@ -233,7 +241,7 @@ def _find_type(field: FieldInfo) -> tuple[Any, dict[str, Any]]:
     Types without a command line form are written as JSON.
     """
     default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
-    is_told = not isinstance(default, bool) and default not in (None, "", [], ())
+    is_told = not isinstance(default, bool | BaseModel) and default not in (None, "", [], ())
     described = f"{field.description or ''}{f' [default: {default}]' if is_told else ''}"
     kind = _strip_annotations(field.annotation)
     if kind in PLAIN or get_origin(kind) is Literal:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.cli.method_commands import Invocation, Output, parse_line, render
+from flashgrep.cli.method_commands import PATH_FIELDS, Invocation, Output, parse_line, render
 from flashgrep.cli.rg import plan as rg_plan
 from flashgrep.cli.rg.arguments import Call
 from flashgrep.connect import from_latin1
@@ -18,8 +18,6 @@ from flashgrep.path_map import parse_path_map
 from flashgrep.rpc.context import RequestContext
 from flashgrep.workspace import Workspace
 
-PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
-"""Parameters that name a file; on the command line they are relative to the current folder."""
 MOST_ARGUMENTS = 2_000
 """Parsing takes 16 µs an option, during which nobody else is served."""
 MOST_RG_ARGUMENTS = 50_000

@@ -118,7 +118,7 @@ def sync(
     database: Database = "",
     every: Annotated[int, typer.Option(min=0, help="Keep running: check again every so many seconds.")] = 0,
 ) -> None:
-    """Fetch repositories and index what is new; any number of machines may do it at once."""
+    """Fetch repositories and index what is new. Any number of machines may do it at once."""
     with _failing_cleanly():
         team, ended = _team(database), threading.Event()
         while True:
@@ -150,7 +150,7 @@ def status(database: Database = "", *, as_json: AsJson = False) -> None:
 
 @app.command()
 def token(
-    subject: Annotated[str, typer.Argument(help="Whose it is.")],
+    subject: Annotated[str, typer.Argument(help="The person or program that it identifies.")],
     database: Database = "",
     days: Annotated[int | None, typer.Option(min=1, help="How long it is valid; default: until it is revoked.")] = None,
     *,
@@ -169,7 +169,7 @@ def token(
 
 @app.command()
 def allow(
-    subject: Annotated[str, typer.Argument(help="Of a token, or a group.")],
+    subject: Annotated[str, typer.Argument(help="The subject of a token, or a group.")],
     names: Annotated[
         list[str] | None, typer.Argument(help="Repositories; default: all, including those added later.")
     ] = None,
@@ -208,7 +208,10 @@ def serve(
         str, typer.Option(help="Header in which it names the user's groups.", show_default=False)
     ] = "",
 ) -> None:
-    """Serve HTTP until interrupted: the page at /, MCP at /mcp, JSON-RPC at /rpc, methods at /call, hooks at /hook."""
+    """Serve HTTP until interrupted.
+
+    The page is at /, MCP at /mcp, JSON-RPC at /rpc, methods at /call, web hooks at /hook.
+    """
     if public and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", public):
         fail("--public takes a scheme and a host, e.g. https://code.example.org")
     for header in filter(None, (proxy_header, groups_header)):

@@ -24,7 +24,7 @@ from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import RARE, Call, Handler, Params, PathText, Usage, handler
 from flashgrep.workspace import Workspace
 
-PATH: Final = "Folder of the codebase: an absolute path, or one relative to the connection's own project."
+PATH: Final = "Folder of the codebase: an absolute path, or one relative to the project."
 LOOK_SECONDS: Final = 0.1
 """Seconds between looks at the progress."""
 ANSWER_SECONDS: Final = 1.0

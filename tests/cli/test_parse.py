@@ -184,3 +184,17 @@ def test_words_that_are_left_are_one_text(argv: list[str], params: dict[str, Any
     found = parse_line(METHODS, argv, 80)
     assert isinstance(found, Invocation), found
     assert found.params == params
+
+
+def test_a_help_describes_paths_and_defaults_as_the_command_line_has_them() -> None:
+    for argv, wanted in [
+        (["slice"], "Path relative to the current folder."),
+        (["folder"], "Folder, relative to the current folder; default: the root."),
+        (["index-codebase"], "or one relative to the current folder."),
+    ]:
+        found = parse_line(METHODS, [*argv, "--help"], 100)
+        assert isinstance(found, Output)
+        assert wanted in " ".join(found.stdout.decode().split())
+    found = parse_line(METHODS, ["write-code", "--help"], 100)
+    assert isinstance(found, Output)
+    assert b"expected_file_hash=None" not in found.stdout
