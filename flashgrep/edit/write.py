@@ -268,7 +268,12 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
             _begin(editor, folder, request, edit, chunk.session)
         session = _open_session(folder, chunk.session)
         stack.callback(os.close, session)
-        header = _load_header(session)
+        try:
+            fields = orjson.loads(_load(session, _HEADER))
+            header = _Header(fields["path"], fields["start"], fields["end"], Precondition(**fields["expected"]))
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            message = "staged write is damaged: restart with chunk_index=0"
+            raise InvalidParams(message, field="continuation_id") from None
         # Chunks are stored by their index, and none out of order: their number is the index of the next one.
         stored = sorted((name.encode() for name in os.listdir(session) if name.isdecimal()), key=int)
         _check_state(header, request, edit, chunk, len(stored))
@@ -355,14 +360,6 @@ def _open_session(folder: int, session: str) -> int:
 def _remove_session(folder: int, session: str) -> None:
     with suppress(FileNotFoundError):
         shutil.rmtree(session, dir_fd=folder)
-
-
-def _load_header(session: int) -> _Header:
-    try:
-        fields = orjson.loads(_load(session, _HEADER))
-        return _Header(fields["path"], fields["start"], fields["end"], Precondition(**fields["expected"]))
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        raise InvalidParams("staged write is damaged: restart with chunk_index=0", field="continuation_id") from None
 
 
 def _store(session: int, name: bytes, data: bytes) -> None:

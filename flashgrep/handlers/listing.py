@@ -367,13 +367,17 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
         # Positions count all files found, so that files gone meanwhile do not shift the next page.
         end = page.files[len(files)].at if len(files) < len(page.files) else page.end
         has_more = end < page.total and page.complete
-        last = files[-1][0].key if files else None
+        cursor = None
+        if has_more and files:
+            key = files[-1][0].key
+            value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
+            cursor = encode_cursor(params, value, key.path.decode("latin-1"))
         return {
             "results": [file for _, file in files],
             "total": page.total,
             "returned": len(files),
             "next_offset": end if has_more else None,
-            "next": _encode_key(params, last) if has_more and last is not None else None,
+            "next": cursor,
             "completed": page.complete and not has_more,
             "options": {
                 **params.model_dump(exclude={"cursor", "project", "projects"}),
@@ -425,11 +429,6 @@ def _join_files(result: GlobResult, answers: Sequence[Answered[GlobResult]]) -> 
 
 
 HANDLERS: tuple[Handler, ...] = (list_files, glob)
-
-
-def _encode_key(params: GlobParams, key: Key) -> str:
-    value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
-    return encode_cursor(params, value, key.path.decode("latin-1"))
 
 
 def _read_key(value: int | str, path: str) -> Key:

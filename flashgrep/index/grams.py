@@ -45,7 +45,15 @@ def grams_of(text: bytes) -> Grams:
             folded += b"\n"
         windows = np.ndarray(max(0, len(folded) - GRAM + 1), ">u4", folded, strides=(1,))
         parts.append(_distinct(windows.astype(np.uint32)))
-    found = _drop_blanks(parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts)))
+    found: Grams = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
+    # Without those that consist of blanks or span lines.
+    # Finds zero bytes: subtracting one sets the highest bit, which was not set before (Mycroft, 1987).
+    others = found ^ _LINE_ENDS | _LAST
+    kept = (others - _ONES) & ~others & _HIGHS == 0
+    if len(found):
+        blanks = found.searchsorted(_BLANK_GRAMS)
+        kept[blanks[found.take(blanks, mode="clip") == _BLANK_GRAMS]] = False
+    found = found.take(kept.nonzero()[0])
     if not text.isascii() and any(letter in text for letter in _FOLDING):
         folds = np.uint32(number(FOLDS))
         return np.insert(found, np.searchsorted(found, folds), folds)
@@ -64,15 +72,3 @@ def _distinct(found: Grams) -> Grams:
     again = (found[1:] != found[:-1]).nonzero()[0]
     again += 1
     return np.concatenate((found[:1], found.take(again)))
-
-
-def _drop_blanks(found: Grams) -> Grams:
-    """Return grams without those that consist of blanks or span lines."""
-    # Finds zero bytes: subtracting one sets the highest bit, which was not set before (Mycroft, 1987).
-    others = found ^ _LINE_ENDS | _LAST
-    kept = (others - _ONES) & ~others & _HIGHS == 0
-    if len(found):
-        at = found.searchsorted(_BLANK_GRAMS)
-        kept[at[found.take(at, mode="clip") == _BLANK_GRAMS]] = False
-    left: Grams = found.take(kept.nonzero()[0])
-    return left

@@ -187,7 +187,20 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
             ranges.append((first, end))
         else:
             todo.extend(reversed(_gather_siblings(starts, last, ranks, first, end)))
-    return _join_tiny(ranges, starts, last, ranks)
+    # A tiny range joins the neighbour a worse cut parts it from, where that fits.
+    joined: list[tuple[int, int]] = []
+    joins_next = False
+    for number, (first, end) in enumerate(ranges):
+        fits = bool(joined) and last[end - 1] - starts[joined[-1][0]] <= HARD
+        tiny = last[end - 1] - starts[first] < _TINY
+        closer = tiny and (end == len(starts) or number == 0 or bool(ranks[first] >= ranks[end]))
+        if fits and (joins_next or closer):
+            joined[-1] = (joined[-1][0], end)
+            joins_next = joins_next and last[end - 1] - starts[joined[-1][0]] < _TINY
+        else:
+            joined.append((first, end))
+            joins_next = tiny
+    return joined
 
 
 def _gather_siblings(starts: list[int], last: list[int], ranks: Ints, first: int, end: int) -> list[tuple[int, int]]:
@@ -207,20 +220,3 @@ def _gather_siblings(starts: list[int], last: list[int], ranks: Ints, first: int
         closed = after
     groups.append((opened, closed))
     return groups
-
-
-def _join_tiny(ranges: list[tuple[int, int]], starts: list[int], last: list[int], ranks: Ints) -> list[tuple[int, int]]:
-    """Return the ranges, with each tiny one joined to the neighbour behind the worse cut if both together fit."""
-    joined: list[tuple[int, int]] = []
-    joins_next = False
-    for number, (first, end) in enumerate(ranges):
-        fits = bool(joined) and last[end - 1] - starts[joined[-1][0]] <= HARD
-        tiny = last[end - 1] - starts[first] < _TINY
-        closer = tiny and (end == len(starts) or number == 0 or bool(ranks[first] >= ranks[end]))
-        if fits and (joins_next or closer):
-            joined[-1] = (joined[-1][0], end)
-            joins_next = joins_next and last[end - 1] - starts[joined[-1][0]] < _TINY
-        else:
-            joined.append((first, end))
-            joins_next = tiny
-    return joined

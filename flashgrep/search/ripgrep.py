@@ -214,7 +214,12 @@ def run(
                 )  # fmt: skip
                 with process:
                     try:
-                        _end_with_us(process.pid, lifeline)
+                        with contextlib.suppress(OSError):  # it has ended
+                            if sys.platform == "linux":
+                                # The system ends it with us: it signals SIGIO when the last writer of the pipe is gone.
+                                fcntl.fcntl(lifeline, fcntl.F_SETOWN, process.pid)
+                                fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+                            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
                         if sys.platform == "linux" and process.stdout is not None:
                             with contextlib.suppress(OSError):
                                 fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE)
@@ -228,15 +233,6 @@ def run(
             return None
         finally:
             _slots.release()
-
-
-def _end_with_us(pid: int, lifeline: int) -> None:
-    """Have the system end ripgrep when we are ended: it signals SIGIO when the last writer of the pipe has gone."""
-    with contextlib.suppress(OSError):  # it has ended
-        if sys.platform == "linux":
-            fcntl.fcntl(lifeline, fcntl.F_SETOWN, pid)
-            fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-        os.setpriority(os.PRIO_PROCESS, pid, NICE)
 
 
 def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:

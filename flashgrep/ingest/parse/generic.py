@@ -152,7 +152,18 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     skip = _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
     skip = _SKIP_BRACES if b"{#" in comments else skip
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
-    table = _table(language, data)
+    rows: dict[int, Row] = {}
+    if language in PATTERNS:
+        for row in _by_patterns(language, data):
+            rows.setdefault(row[0], row)  # of two kinds, the first is more certain
+    else:
+        rows = {row[0]: row for row, _ in _find_introductions(language, data)}
+        if LANGUAGES[language].comments[:1] == (b"//",):
+            for found in _TYPED_FUNCTION.finditer(data):
+                if found[1] not in _NOT_CALLED:
+                    row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
+                    rows.setdefault(found.start(1), row)
+    table = np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
     # An operator's name may be in quotes, like a string; its definition does not begin with them.
     table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
     calls = np.array([found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED], np.int64)
@@ -191,21 +202,6 @@ def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
                 own = name if qualified is None else qualified.end()
                 begin = found.start() + len(found[0]) - len(found[0].lstrip())
                 yield own, name_end, begin, found.end(), kind, 0, name if own > name else 0, own if own > name else 0
-
-
-def _table(language: str, data: bytes) -> Ints:
-    rows: dict[int, Row] = {}
-    if language in PATTERNS:
-        for row in _by_patterns(language, data):
-            rows.setdefault(row[0], row)  # of two kinds, the first is more certain
-    else:
-        rows = {row[0]: row for row, _ in _find_introductions(language, data)}
-        if LANGUAGES[language].comments[:1] == (b"//",):
-            for found in _TYPED_FUNCTION.finditer(data):
-                if found[1] not in _NOT_CALLED:
-                    row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
-                    rows.setdefault(found.start(1), row)
-    return np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
 
 
 def find_missed_definitions(language: str, data: bytes, errors: Ints, skips: Ints) -> Ints:

@@ -420,14 +420,11 @@ class Resolver:
             module = ""
         if is_object:
             return None if module else self._resolve_by_type(use, target, on)
-        return self._resolve_in_module(use, target, on, module)
-
-    def _resolve_in_module(self, use: Use, target: Definition, on: str, module: str) -> Resolution | None:
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
         if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
             return Resolution(0.9, "module")
-        is_explicit = use.symbols.language in _EXPLICIT
-        return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
+        is_named = on and not target.owner and symbols.language not in _EXPLICIT
+        return Resolution(0.3, "name only") if is_named else None
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         """Return the types with this name."""
