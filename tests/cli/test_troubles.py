@@ -80,7 +80,7 @@ def test_doctor_tells_which_fgrep_the_shell_finds(cold_daemon: DaemonAtHand, tmp
     other = tmp_path / "fgrep"
     other.write_text("#!/bin/sh\nexec grep -F\n")
     other.chmod(0o755)
-    assert checks(cold_daemon)["PATH"] == f"warn fgrep is {other}, not ours; use flashgrep"
+    assert checks(cold_daemon)["PATH"] == f"warn fgrep is {other}, another program; use flashgrep"
     other.write_text("#!/usr/bin/python\nfrom flashgrep.client import main\n")
     assert checks(cold_daemon)["PATH"] == f"ok {other}"
 

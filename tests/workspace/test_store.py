@@ -210,7 +210,7 @@ def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand
     folder = cold_daemon.index(root).parent
     shutil.rmtree(root)
     told = cold_daemon.run("doctor").stdout
-    assert f"{folder} is of {root / '.git'}, which is gone" in told
+    assert f"{folder} belongs to {root / '.git'}, which is gone" in told
 
 
 @pytest.mark.parametrize(
