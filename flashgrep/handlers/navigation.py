@@ -34,7 +34,7 @@ from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResul
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 from flashgrep.search.symbols.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
-from flashgrep.search.symbols.navigation import Described, Navigation, Navigator, Place, describe
+from flashgrep.search.symbols.navigation import Hover, Navigation, Navigator, Place, describe
 from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
 
 SOURCES: Final = {other_sources.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
@@ -183,7 +183,7 @@ def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
 @handler("hover", command="hover path line column", toolset="editors", render=render_hover)
 async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     """Show the signature and documentation of what is at a position of a file."""
-    said = Described("", "", "")
+    said = Hover("", "", "")
 
     def find(source: SymbolSource, named: NameAtPosition) -> Navigation:
         # Read in the lookup's own thread, where the file is open.

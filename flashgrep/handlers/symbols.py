@@ -52,7 +52,7 @@ from flashgrep.search.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.search.symbols.repository_map import repository_map
 from flashgrep.search.symbols.symbol_search import (
     SUGGESTED,
-    Found,
+    FoundSymbol,
     Match,
     SymbolQuestion,
     SymbolSearch,
@@ -272,7 +272,7 @@ def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]])
         result["as_text"] = words
 
 
-def _format_hit(found: Found) -> SymbolHit:
+def _format_hit(found: FoundSymbol) -> SymbolHit:
     one = found.occurrence
     hit: SymbolHit = {
         "symbol_name": one.name,

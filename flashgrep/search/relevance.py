@@ -1,8 +1,8 @@
-"""Search by relevance: lines that define what is asked, then the others, best first.
+"""Search by relevance: first the lines that define the name searched for, then the others, best first.
 
-Hits are ranked among the files of a window, so that each page is stable however many there are. Which files define a
-word depends on their text alone, whether their symbols are stored or are parsed now, so that the pages of an answer fit
-together while files are being indexed.
+Hits are ranked within a window of files, so that pages are stable however many hits there are. Whether a file defines a
+name depends on its text alone, not on whether its symbols were stored or are parsed now, so that the pages of an answer
+fit together while files are being indexed.
 """
 
 import re
@@ -31,25 +31,25 @@ from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_ser
 from flashgrep.search.symbol_source import parse_file
 
 WINDOW_HITS = 200
-"""Hits are ranked among the files of a window: whole files, best tier first, until it has this many."""
+"""Hits per window: whole files, best tier first, are added until a window has this many."""
 
 WINDOW_FILES = 100
 FILE_HITS = 2_000
-"""So many hits of one file are ranked; its others follow in the order of their lines."""
+"""Most hits of one file that are ranked; further ones follow in line order."""
 
 DEFINITIONS = 30
-"""So many lines that define what is asked are ranked: each file that has one costs 0.4 ms."""
+"""Most defining lines that are ranked: each file that has one costs 0.4 ms."""
 
 KEPT_BYTES = 8 << 20
-"""Of files that define what is asked, so that they are not read another time for their other lines."""
+"""Most bytes of defining files that are kept, so that they are not read again for their other lines."""
 
 _DEFINING = -2 * TIERS
-"""Added to the tier of a file for its lines that define what is asked, so that these come first."""
+"""Added to the tier of a file for its defining lines, so that they come first."""
 _LED = -TIERS
-"""Added to the tier of such a file, or one of that name, for its other lines."""
+"""Added to the tier of a defining file, or one with that name, for its other lines."""
 
 RANKS: Final = 4
-"""Parts of a rank that compare across projects: all but path and line."""
+"""Parts of a rank that are comparable across projects: all except path and line."""
 Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
 
@@ -62,28 +62,28 @@ _DEFINES = re.compile(
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,]*\([^;]*$")
 
 _tier_of = lru_cache(maxsize=1024)(tier_of)
-"""Hits of one file stand together; its tier costs as much as all the rest of ranking one."""
+"""Hits of one file are adjacent, and computing its tier costs as much as all the rest of ranking one."""
 
 MOST_PARSED: Final = 16
-"""Files without stored symbols that are read, and parsed if they have the word, to tell who defines it: 5 ms each."""
+"""Most files without stored symbols that are read, and parsed if they contain the word: 5 ms each."""
 MOST_PARSED_BYTES: Final = 1 << 17
-"""Larger ones are not parsed for a question: what was parsed is kept up to this size only."""
+"""Larger files are not parsed for a question: only results up to this size are cached."""
 MOST_NAMES: Final = 8
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 
 
 class Definition(IntEnum):
-    """How surely a line defines a name, the best first."""
+    """How certainly a line defines a name, best first."""
 
     DEFINED = 0
     VALUE = 1
-    """A variable, a field, a constant: less often what is meant than a function or a type of that name."""
+    """A variable, a field, a constant: less often meant than a function or a type of that name."""
     DECLARED = 2
-    """A prototype, an overload, an extension of what is defined elsewhere."""
+    """A prototype, an overload, or an extension of a type defined elsewhere."""
     OTHER_CASE = 3
-    """The name has other capital letters."""
+    """The name differs in case."""
     PERHAPS = 4
-    """It looks so, or it is the heading of a text."""
+    """The line looks like a definition, or is a heading."""
     USED = 5
 
 
@@ -95,7 +95,7 @@ _BY_KIND: Final = {
 
 
 def search_by_relevance(snapshot: Snapshot, question: Question) -> Answer:
-    """Answer a question, lines by relevance; raises as ``Search.run``."""
+    """Answer a question with lines by relevance; raises as ``Search.run``."""
     answer = RankedSearch(snapshot, question).run()
     if answer.next is not None and not answer.next.led and names_in_pattern(question.pattern):
         answer.detail = "definitions do not come first yet: files are still being parsed"
@@ -103,10 +103,10 @@ def search_by_relevance(snapshot: Snapshot, question: Question) -> Answer:
 
 
 class RankedSearch(Search):
-    """One question being answered by relevance.
+    """One question answered by relevance.
 
-    Lines that define what is asked come first, then the other lines of their files and those of files of that name,
-    then all other files. Who defines a word is known once symbols are stored; before, all files are alike.
+    Defining lines come first, then the other lines of their files and of files with that name, then all other files.
+    Definitions are known once symbols are stored; before that, all files rank alike.
     """
 
     def __init__(self, snapshot: Snapshot, question: Question) -> None:
@@ -116,9 +116,9 @@ class RankedSearch(Search):
         self._kept_bytes = 0
 
     def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
-        """Rank window by window; a position names a window's first file and how many of its hits were taken."""
+        """Rank window by window; a position names a window's first file and how many of its hits were already taken."""
         position = self.question.position
-        if self.is_linear and (position is None or position.led):  # later pages go on as the first began
+        if self.is_linear and (position is None or position.led):  # later pages continue as the first began
             going_on = position is not None
             self._definers = find_definers(self.snapshot, self.question.pattern, self.places, going_on=going_on)
             if self._definers is None and going_on:
@@ -130,7 +130,7 @@ class RankedSearch(Search):
             for path, document, match in window:
                 checkpoint()
                 begin, end = match.spans[0] if match.spans else (match.start, match.start)
-                low = max(match.start, begin - 200)  # of a very long line the surroundings of the match
+                low = max(match.start, begin - 200)  # of a very long line, the part around the match
                 line = (decode_span(document, low, min(match.end, end + 200)), begin - low, match.number)
                 parsed = None
                 if self._definers is not None and path in self._definers.defining:
@@ -138,7 +138,7 @@ class RankedSearch(Search):
                 key = rank_key(self.question.pattern.texts, path, line, parsed)
                 ranked.append((key, (path, document, match)))
             ranked.sort(key=itemgetter(0))
-            least = ranked[-1][0] if ranked else ()  # what is too much to be ranked follows
+            least = ranked[-1][0] if ranked else ()  # unranked hits come last
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
                 self.rank = rank[:RANKS]
@@ -146,7 +146,7 @@ class RankedSearch(Search):
             taken = 0
 
     def _windows(self) -> Iterator[tuple[tuple[int, bytes], list[Match], Iterator[Match]]]:
-        """Yield where a window starts, hits to be ranked, and those of the last file that are too many for that."""
+        """Yield a window's start, its hits to rank, and the further hits of its last file."""
         window: list[Match] = []
         starts: list[tuple[int, bytes]] = []
         try:
@@ -157,7 +157,7 @@ class RankedSearch(Search):
                 window.extend(islice(matches, FILE_HITS if tier >= 0 else WINDOW_HITS))
                 if len(window) == before:  # the file has no match
                     starts.pop()
-                elif tier >= _LED:  # else it comes up again in its turn
+                elif tier >= _LED:  # a defining file is counted later, with its other lines
                     self.matching += 1
                 most = DEFINITIONS if tier < _LED else WINDOW_HITS
                 if len(starts) >= WINDOW_FILES or len(window) >= most:
@@ -166,17 +166,17 @@ class RankedSearch(Search):
         except Expired:
             self.answer.complete = False
             if window:
-                with expiring(time.monotonic() + SHOWING_SECONDS):  # while the window is taken, too
+                with expiring(time.monotonic() + SHOWING_SECONDS):  # also while the window is consumed
                     yield starts[0], window, iter(())
             raise
         if window:
             yield starts[0], window, iter(())
 
     def _definitions(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
-        """Yield the files that define what is asked, with the lines that do; their other lines come later."""
+        """Yield the defining files with their defining lines; their other lines come later."""
         definers = self._definers
         for tier, path in sorted((tier_of(path) + _DEFINING, path) for path in definers.defining) if definers else ():
-            # The file is not counted as read: it comes up again in its turn.
+            # Not counted as read here: the file is yielded again later.
             document = self.snapshot.read(path) if self._is_asked(tier, path) else None
             if definers is None or not isinstance(document, Document):
                 continue
@@ -193,7 +193,7 @@ class RankedSearch(Search):
             yield tier, path, document, iter(lines)
 
     def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
-        """Yield the files that may match, best first, with all matching lines that were not among the definitions."""
+        """Yield the files that may match, best first, with all matching lines not already yielded as definitions."""
         for path, document in self.documents():
             is_led = self._definers is not None and path in self._definers.paths
             yield tier_of(path) + (_LED if is_led else 0), path, document, self._other_lines(path, document)
@@ -206,20 +206,20 @@ class RankedSearch(Search):
         return (line for line in lines if line.start not in known)
 
     def count_hits(self, path: bytes, document: Document) -> int:
-        """Return how many hits a file has besides those that came first, as definitions."""
+        """Return a file's number of hits, without those that came first as definitions."""
         if self._definers is None or path not in self._definers.defining:
             return super().count_hits(path, document)
         return sum(1 for _ in self._other_lines(path, document))
 
     def read(self, path: bytes) -> Document | None:
-        """Return a file's text, as ``Search.read``; one that defines what is asked is read once for all its lines."""
+        """Return a file's text, like ``Search.read``; a defining file is read once for all its lines."""
         if path not in self._kept:
             return super().read(path)
         self.answer.files_read += 1
         return self._kept.pop(path)
 
     def files(self) -> Iterator[bytes]:
-        """Yield the files that may match: those that define what is asked or are called so, then the rest by tier."""
+        """Yield the files that may match: first defining files and those with that name, then the rest by tier."""
         snapshot, places = self.snapshot, self.places
         leading = self._definers.paths if self._definers else frozenset()
         tiers = snapshot.table.columns[places, TIER]
@@ -231,7 +231,7 @@ class RankedSearch(Search):
                 yield path
 
     def _is_asked(self, tier: int, path: bytes) -> bool:
-        """Return whether a file is asked about, and not on the pages before."""
+        """Return whether a file is in the question's scope and not on earlier pages."""
         keep, position = self.question.keep, self.question.position
         return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
 
@@ -239,10 +239,11 @@ class RankedSearch(Search):
 def rank_key(
     words: tuple[str, ...], path: bytes, line: tuple[str, int, int], parsed: Definition | None = None
 ) -> tuple[object, ...]:
-    """Return what hits are sorted by, best first; ``line``: its text, where the match starts in it, its number.
+    """Return the sort key of a hit, best first; ``line``: its text, the match's start in it, and its number.
 
-    ``parsed``: what the file's symbols say of the line. Order: a definition of what was asked; whole word before part
-    of a word; tier of the file; a file named after it; then path and line, so that equal hits keep one order for ever.
+    ``parsed``: the line's role according to the file's symbols. Order: definitions of the name; whole words before
+    parts of words; tier of the file; files with that name; then path and line, so that the order of equal hits is
+    stable.
     """
     text, at, number = line
     word = words[0]
@@ -261,16 +262,16 @@ def _is_word(character: str) -> bool:
 
 
 def looks_defining(text: str, at: int, end: int) -> bool:
-    """Return whether a line looks as if it defines the name that is between two places, where nothing is parsed."""
-    match = _DEFINES.match(text, 0, end)  # what is asked may begin with the keyword itself: "def main"
-    if match and at - 2 <= match.end() < end:  # a space, perhaps a pointer's star
+    """Return whether a line, judged by its text, looks like a definition of the name between two offsets."""
+    match = _DEFINES.match(text, 0, end)  # the search text may include the keyword itself: "def main"
+    if match and at - 2 <= match.end() < end:  # a space, possibly a pointer's star
         return True
     head = text[:at]
     return bool(head and not head[0].isspace() and _C_FUNCTION.match(text) and "=" not in head and "(" not in head)
 
 
 class Definers:
-    """Files that define one of some names, or are called so."""
+    """Files that define one of some names, or have one as their file name."""
 
     def __init__(self, snapshot: Snapshot, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
         self.defining = frozenset(defining)
@@ -280,7 +281,7 @@ class Definers:
         self._known: dict[bytes, Mapping[int, Definition]] = {}
 
     def definitions(self, path: bytes, document: Document) -> Mapping[int, Definition]:
-        """Return where the lines start by which a file defines one of the names, and how they do."""
+        """Return the starts of the lines in which a file defines one of the names, and how certainly."""
         if path not in self._known:
             packed = None
             version, reader = self._snapshot.indexed_version(path), self._snapshot.reader
@@ -301,10 +302,10 @@ class Definers:
 
 
 def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going_on: bool) -> Definers | None:
-    """Return who of the files that may match defines the word asked for; None: that cannot be told.
+    """Return which of the files that may match define the name searched for; None: unknown.
 
-    ``places``: of the table. ``going_on``: a page has been answered so; files that cannot be told about have changed
-    since then, and count as using the word.
+    ``places``: positions in the table. ``going_on``: an earlier page used definers; files that cannot be judged have
+    changed since and count as using the word.
     """
     names = names_in_pattern(pattern)
     if not names or snapshot.reader is None or not snapshot.parsed_to:
@@ -316,7 +317,7 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (numbers <= snapshot.parsed_to)
     defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
 
-    # Files with one of the names, whatever their endings: many paths are searched as one text.
+    # Files with one of the names, with any ending: many paths are searched as one text.
     joined = b"\0".join([b"", *(paths[at] for at in places.tolist()), *changed, b""])
     either = b"|".join(map(re.escape, asked))
     called = set()
@@ -325,8 +326,8 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         if path in changed or path not in snapshot.pending:
             called.add(path)
 
-    # Files without stored symbols are parsed if they have a name, and are few. With more of them nothing leads: the
-    # order of pages may not depend on how far the parser has come.
+    # A few files without stored symbols are parsed if they contain a name. With more of them nothing is ranked first:
+    # the order of pages must not depend on the parser's progress.
     unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
     if len(unknown.difference(snapshot.unsaved)) > MOST_PARSED:
         return Definers(snapshot, asked, defining, called) if going_on else None
@@ -346,7 +347,7 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
 
 
 def names_in_pattern(pattern: Pattern) -> list[str]:
-    """Return the names a literal pattern may be after: the last one of each text, as in ``def main``."""
+    """Return the names that a literal pattern may refer to: the last one of each text, as in ``def main``."""
     if pattern.mode != "literal" or pattern.multiline:
         return []
     each = (_NAME.findall(text[: table.LONGEST_NAME]) for text in pattern.texts[:MOST_NAMES])
@@ -354,7 +355,7 @@ def names_in_pattern(pattern: Pattern) -> list[str]:
 
 
 def find_definitions(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[tuple[int, Definition]]:
-    """Yield where a file defines the names, in any case, and how."""
+    """Yield the offsets where a file defines the names, in any case, and how certainly."""
     rows = symbols.parsed.definitions
     sizes = rows[:, NAME_END] - rows[:, NAME]
     folded = {name.lower() for name in names}

@@ -1,7 +1,7 @@
-"""Matching by syntax in processes of their own, a few to a question: ast-grep may crash, hang or grow on any text.
+"""Matching by syntax in separate processes, a few per question: ast-grep may crash, hang or grow on any text.
 
-A process that ends takes the text with it that it was at; the rest goes to another one. Nothing waits longer than the
-lookup it works for.
+If a process ends, the text it was working on is skipped and another process continues with the rest. No wait outlasts
+the lookup it serves.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from flashgrep.model import Skipped
 COMMAND: Final = (sys.executable, "-m", "flashgrep.search.structural.structural_worker")
 INSTALL: Final = "pip install 'flashgrep[structural]'"
 STOPPED_SECONDS: Final = 60.0
-"""A process ends itself after some seconds of processor time for one text; this is for one that gets none."""
+"""Most seconds without a reply. A process ends itself after some processor time; this covers one that gets none."""
 FEW_TEXTS: Final = 200
-"""With more texts than these a question takes a second process: starting one costs as much as matching 40 texts."""
-_ROOM: Final = threading.BoundedSemaphore(max(2, count_cores()))
-"""Processes at once for all questions: each takes a core, and 50 MB or more."""
+"""With more texts than this a question starts a second process; starting one costs as much as matching 40 texts."""
+_SLOTS: Final = threading.BoundedSemaphore(max(2, count_cores()))
+"""Limits processes across all questions: each takes a core, and 50 MB or more."""
 
 KeyT = TypeVar("KeyT")
 
@@ -38,38 +38,38 @@ def is_installed() -> bool:
     return find_spec("ast_grep_py") is not None
 
 
-class Understood(NamedTuple):
+class ParsedPattern(NamedTuple):
     """A pattern in one language."""
 
     problem: str = ""
-    """Why it is not a pattern there."""
+    """Why it is not a valid pattern."""
     is_broken: bool = False
-    """Whether the grammar takes it for an error: what ast-grep finds then is a guess."""
+    """Whether the grammar parses it as an error, so that ast-grep's matches are guesses."""
     literals: tuple[str, ...] = ()
-    """Texts that are in every file with a match."""
+    """Texts that every file with a match contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Generic[KeyT]):
-    """A text to be matched; ``key``: the caller's own name for it."""
+    """A text to match; ``key`` identifies it to the caller."""
 
     key: KeyT
     language: str
-    """ast-grep's name of it."""
+    """ast-grep's name of the language."""
     data: bytes
     """UTF-8."""
     after: int
-    """Matches to be left out."""
+    """How many matches to skip."""
     most: int
-    """Matches to be described."""
+    """Most matches to describe."""
 
 
 class StructuralMatcher(Generic[KeyT]):
-    """A pattern, matched by processes that end with the block; for one thread.
+    """Matches a pattern in processes that end with the ``with`` block; for use by one thread.
 
     Raises:
         Unavailable: from the constructor, if ast-grep is not installed.
-        BadPattern: from the constructor, if the pattern ends the process that reads it.
+        BadPattern: from the constructor, if the pattern makes ast-grep crash.
 
     """
 
@@ -82,22 +82,22 @@ class StructuralMatcher(Generic[KeyT]):
             )
         self._question = make_frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
         self._processes: list[_Process[KeyT]] = []
-        has_room = False
+        has_slot = False
         try:
-            # Waiting for room must not hold the scheduler's turn.
+            # Waiting for a process slot must not hold the scheduler's turn.
             with blocking():
-                while not has_room:
+                while not has_slot:
                     stop_if_over()
-                    has_room = _ROOM.acquire(timeout=LOOK_SECONDS)
-        except BaseException:  # nobody waits any more, which the end of the wait tells, too
-            if has_room:
-                _ROOM.release()
+                    has_slot = _SLOTS.acquire(timeout=LOOK_SECONDS)
+        except BaseException:  # the lookup ended; the slot may have been acquired at that moment
+            if has_slot:
+                _SLOTS.release()
             raise
         try:
-            found = self._start().understood
+            found = self._start().parsed
         except ChildEnded:
             raise BadPattern("pattern: ast-grep cannot read it", at=0, construct="") from None
-        self.understood = {language: Understood(*told) for language, told in found.items()}
+        self.parsed = {language: ParsedPattern(*told) for language, told in found.items()}
 
     def __enter__(self) -> Self:
         return self
@@ -106,12 +106,12 @@ class StructuralMatcher(Generic[KeyT]):
         self.close()
 
     def _start(self) -> "_Process[KeyT]":
-        """Start another process, for which there is room."""
+        """Start another process; the caller has acquired a slot for it."""
         try:
             process = _Process[KeyT](self._question)
         except BaseException:
-            # The process did not start, so its room is free again.
-            _ROOM.release()
+            # The process did not start, so its slot is free again.
+            _SLOTS.release()
             raise
         self._processes.append(process)
         return process
@@ -120,20 +120,20 @@ class StructuralMatcher(Generic[KeyT]):
         """Kill the processes."""
         for process in self._processes:
             process.close()
-            _ROOM.release()
+            _SLOTS.release()
         self._processes.clear()
 
     def match(self, batches: Iterable[Sequence[Text[KeyT]]]) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
-        """Yield each text with what was found in it, or why nothing is known, in order.
+        """Yield each text with its matches, or the reason why it was skipped, in order.
 
         Batches are taken from the caller while the processes work.
         """
         idle, busy, sent = list(self._processes), deque[_Process[KeyT]](), 0
         for batch in batches:
             sent += len(batch)
-            # A further process only if there is room just now: waiting for it would be slower than continuing with what
-            # is there.
-            if not idle and sent > FEW_TEXTS * len(self._processes) and _ROOM.acquire(blocking=False):
+            # A further process is started only if a slot is free: waiting for one would be slower than continuing with
+            # the existing ones.
+            if not idle and sent > FEW_TEXTS * len(self._processes) and _SLOTS.acquire(blocking=False):
                 idle.append(self._start())
             elif not idle:
                 process = busy.popleft()
@@ -147,46 +147,46 @@ class StructuralMatcher(Generic[KeyT]):
 
 
 class _Process(Generic[KeyT]):
-    """A process that matches, and the batch it works on; started again where a text has ended it."""
+    """A process that matches, and its current batch; restarted if a text ends it."""
 
     def __init__(self, question: bytes) -> None:
         self._question = question
         self._batch = deque[Text[KeyT]]()
         self._popen: subprocess.Popen[bytes]
         self._pipes: ChildPipes
-        self.understood = self._start()
+        self.parsed = self._start()
 
     def _start(self) -> dict[str, Any]:
         self._popen = subprocess.Popen(
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # A session of its own: Ctrl-C in the daemon's terminal is not for it.
-            stderr=subprocess.DEVNULL,  # a panic writes there
+            # Its own session, so that Ctrl-C in the daemon's terminal does not reach it.
+            stderr=subprocess.DEVNULL,  # panics are written there
             start_new_session=True,
         )
         self._pipes = ChildPipes(self._popen)
         try:
             self._write(self._question)
-            understood: dict[str, Any] = self._read()
+            parsed: dict[str, Any] = self._read()
         except BaseException:
             self.close()
             raise
-        return understood
+        return parsed
 
     def close(self) -> None:
-        """Kill it."""
+        """Kill the process."""
         end_child(self._popen)
 
     def send(self, batch: Sequence[Text[KeyT]]) -> None:
-        """Have it work on a batch."""
+        """Send a batch to the process."""
         self._batch = deque(batch)
         head = make_frame([(text.language, len(text.data), text.after, text.most) for text in batch])
-        with contextlib.suppress(ChildEnded):  # found out again when its answer is read
+        with contextlib.suppress(ChildEnded):  # noticed again when the reply is read
             self._write(b"".join([head, *(text.data for text in batch)]))
 
     def collect(self) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
-        """Yield what it finds in each text of the batch."""
+        """Yield the matches in each text of the batch."""
         while self._batch:
             checkpoint()
             text, found = self._batch[0], None
@@ -199,7 +199,7 @@ class _Process(Generic[KeyT]):
                 except ChildEnded:
                     raise Busy("out of resources: ast-grep does not start again") from None
             self._batch.popleft()
-            # The text that ended the process is passed over, and the rest of the batch sent again.
+            # The text that ended the process is skipped; the rest of the batch is sent again.
             if found is None:
                 self.send(self._batch)
             yield text, Skipped("unparsed", "ast-grep crashed, or took too long") if found is None else found

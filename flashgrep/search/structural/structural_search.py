@@ -1,7 +1,7 @@
-"""Search by syntax: the files that may match by the index, each read as it is now and matched by ast-grep.
+"""Search by syntax: the index proposes files, and ast-grep matches the current text of each.
 
-The named leaves of a pattern are in every file that matches, so their grams narrow the files, and their texts are
-looked for before a file is parsed.
+Every matching file contains the named leaves of the pattern, so their grams narrow the files, and a file's text is
+checked for them before it is parsed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,23 +19,23 @@ from flashgrep.model import Document, Skipped
 from flashgrep.pattern import Pattern
 from flashgrep.pattern.gram_plan import all_of
 from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_series
-from flashgrep.search.structural.structural_matcher import StructuralMatcher, Text, Understood
+from flashgrep.search.structural.structural_matcher import ParsedPattern, StructuralMatcher, Text
 
 MAX_BYTES: Final = 4_000_000
-"""Larger files are data or bundles; a tree takes 15 times its text."""
+"""Larger files are data or bundles; a tree takes 15 times the memory of its text."""
 BATCH_BYTES: Final = 500_000
-"""A batch is matched in about 0.1 s."""
+"""A batch of this size is matched in about 0.1 s."""
 FIRST_BATCH, LARGEST_BATCH = 8, 128
-"""Texts of a batch, twice as many each time: the first matches may fill the page."""
+"""Texts in a batch, doubled each time: the first matches may already fill the page."""
 _MANY_PATHS: Final = 4_096
 CODE: Final = frozenset(name for name in SYNTAX if LANGUAGES[name].nature == "code")
 
-Found = tuple[bytes, Document, str]
-"""A file, its text, and the language that is in."""
+FoundText = tuple[bytes, Document, str]
+"""A file, its text, and the text's language."""
 
 
 class Position(NamedTuple):
-    """Where to continue: after this many matches of the file."""
+    """Where the next page begins: after this many matches in the file."""
 
     path: bytes
     taken: int
@@ -43,14 +43,14 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuralQuestion:
-    """What is asked of one project."""
+    """A question to one project."""
 
     pattern: str
     rewrite: str | None = None
     languages: frozenset[str] = CODE
-    """Those that the pattern may be written in."""
+    """The languages that the pattern may be written in."""
     is_chosen: bool = False
-    """Whether the caller has named the languages."""
+    """Whether the caller named the languages."""
     keep: Callable[[bytes], bool] | None = None
     limit: int = 50
     position: Position | None = None
@@ -59,20 +59,20 @@ class StructuralQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FileMatches:
-    """Matches of a file, in the order of their starts, and its text as it was searched."""
+    """The matches in a file, in order of position, and the text that was searched."""
 
     path: bytes
     document: Document
     language: str
     matches: list[dict[str, Any]]
-    """As ``structural_worker.Matcher.describe`` has them."""
+    """In the form of ``structural_worker.Matcher.describe``."""
     before: int
-    """Matches of the file that were shown before."""
+    """Matches of the file on earlier pages."""
 
 
 @dataclass(slots=True)
 class StructuralAnswer(SearchStats):
-    """Matches by path, and what was looked at for them."""
+    """Matches by path, and the files examined for them."""
 
     files: list[FileMatches] = field(default_factory=list)
     total: int | None = None
@@ -81,10 +81,10 @@ class StructuralAnswer(SearchStats):
 
 
 def choose_languages(names: Sequence[str]) -> frozenset[str]:
-    """Return the languages that can be searched whose files a filter on languages lets through.
+    """Return the searchable languages that a filter on languages selects.
 
     Raises:
-        InvalidParams: a language nobody knows.
+        InvalidParams: an unknown language.
 
     """
     is_wanted = TypeFilter(names).matches
@@ -94,10 +94,10 @@ def choose_languages(names: Sequence[str]) -> frozenset[str]:
 
 
 def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> StructuralAnswer:
-    """Answer a question; a deadline leaves what was found so far, with ``complete`` False.
+    """Answer a question; after a deadline, return what was found so far with ``complete`` False.
 
     Raises:
-        BadPattern: the pattern is not code of any of the languages, or lacks a metavariable of the rewrite.
+        BadPattern: the pattern is not code in any of the languages, or lacks a metavariable used in the rewrite.
         Unavailable: ast-grep is not installed.
 
     """
@@ -107,8 +107,8 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
             # A grammar takes up to 20 ms to load.
             names = question.languages if question.is_chosen else question.languages & find_languages(snapshot)
             grammars = {SYNTAX[name] for name in names}
-            with StructuralMatcher[Found](question.pattern, question.rewrite, sorted(grammars)) as matcher:
-                literals = _choose({name: matcher.understood[SYNTAX[name]] for name in names}, question, answer)
+            with StructuralMatcher[FoundText](question.pattern, question.rewrite, sorted(grammars)) as matcher:
+                literals = _choose({name: matcher.parsed[SYNTAX[name]] for name in names}, question, answer)
                 _collect(snapshot, question, answer, matcher, literals)
         except Expired:
             answer.complete = False
@@ -116,18 +116,19 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
 
 
 def _choose(
-    understood: dict[str, Understood], question: StructuralQuestion, answer: StructuralAnswer
+    parsed: dict[str, ParsedPattern], question: StructuralQuestion, answer: StructuralAnswer
 ) -> dict[str, list[bytes]]:
-    """Return the languages that are searched, each with what its files must have."""
-    good = {name: found for name, found in understood.items() if not found.problem}
+    """Return the languages to search, each with the texts that its files must contain."""
+    good = {name: found for name, found in parsed.items() if not found.problem}
     whole = {name: found for name, found in good.items() if not found.is_broken}
-    # As by ast-grep, what the caller has named is searched however the pattern reads; others if none is better.
+    # As in ast-grep, a language the caller named is searched even if the pattern has errors in it; of the others, only
+    # if none parses better.
     if len(whole) < len(good) and (question.is_chosen or not whole):
         broken = ", ".join(sorted(good.keys() - whole.keys()))
         answer.detail = f"the pattern is no whole code of {broken}: give an expression, a statement or a definition"
         whole = good
-    if understood and not whole:
-        raise BadPattern(f"pattern: {min(found.problem for found in understood.values())}", at=0, construct="")
+    if parsed and not whole:
+        raise BadPattern(f"pattern: {min(found.problem for found in parsed.values())}", at=0, construct="")
     return {name: [literal.encode() for literal in found.literals] for name, found in whole.items()}
 
 
@@ -135,12 +136,12 @@ def _collect(
     snapshot: Snapshot,
     question: StructuralQuestion,
     answer: StructuralAnswer,
-    matcher: StructuralMatcher[Found],
+    matcher: StructuralMatcher[FoundText],
     literals: dict[str, list[bytes]],
 ) -> None:
     """Match files until the page is full."""
     position = question.position
-    # Counted on every page, so that each says for itself what it did not see.
+    # Counted on every page, so that each page reports what it did not search.
     for path, why in snapshot.table.skipped.items():
         if path not in snapshot.pending and _may_be(path, literals) and (question.keep is None or question.keep(path)):
             answer.count_skips(why)
@@ -156,7 +157,7 @@ def _collect(
             if matches:
                 answer.files.append(FileMatches(path, document, language, matches, text.after))
                 room -= len(matches)
-            # How far a caller may continue: after the last match shown, or after a file without any.
+            # The next page begins after the last match shown, or after a file without matches.
             if room or total == question.limit:
                 reached = Position(path, text.after + len(matches))
             if total > question.limit:
@@ -171,10 +172,10 @@ def _collect(
 
 def _batches(
     snapshot: Snapshot, question: StructuralQuestion, answer: StructuralAnswer, literals: dict[str, list[bytes]]
-) -> Iterator[list[Text[Found]]]:
-    """Yield texts that have all that a match needs, in batches."""
+) -> Iterator[list[Text[FoundText]]]:
+    """Yield batches of texts that contain everything a match needs."""
     position = question.position
-    batch: list[Text[Found]] = []
+    batch: list[Text[FoundText]] = []
     size, most = 0, FIRST_BATCH
     for path in find_files(snapshot, question, literals):
         document = snapshot.read(path)
@@ -185,7 +186,7 @@ def _batches(
             answer.count_skips(document.reason)
             continue
         language = language_of(path, document.data).name
-        # Grams propose for any language; parsing is by far the dearest step, so the text is asked first.
+        # Grams cover all languages. Parsing is by far the most expensive step, so the text is checked first.
         if language not in literals or not all(literal in document.data for literal in literals[language]):
             continue
         if len(document.data) > MAX_BYTES:
@@ -203,12 +204,12 @@ def _batches(
 
 
 def find_languages(snapshot: Snapshot) -> frozenset[str]:
-    """Return the languages that the project's files are in, as far as their names tell; 20 ms for 80,000 files."""
+    """Return the languages of the project's files, judged by their names; 20 ms for 80,000 files."""
     classes: set[str] = set()
     paths = [*snapshot.table.paths, *snapshot.changed_paths()]
     for at in range(0, len(paths), _MANY_PATHS):
         checkpoint()
-        # Distinct endings first: a tree has 80,000 names and a few dozen endings.
+        # Reduced to distinct endings: a tree has 80,000 names but a few dozen endings.
         names = {path[path.rfind(b"/") + 1 :] for path in paths[at : at + _MANY_PATHS]}
         kinds = {name[name.rfind(b".") :] if name.count(b".") == 1 else name for name in names}
         classes.update(name_class(b"x" + kind if kind.startswith(b".") else kind) for kind in kinds)
@@ -216,7 +217,7 @@ def find_languages(snapshot: Snapshot) -> frozenset[str]:
 
 
 def find_files(snapshot: Snapshot, question: StructuralQuestion, literals: dict[str, list[bytes]]) -> Iterator[bytes]:
-    """Yield the files that may match, by path, from the question's position on: a superset of those that do."""
+    """Yield the files that may match, by path, from the question's position on: a superset of the matching files."""
     start = question.position.path if question.position else b""
     changed = sorted(snapshot.changed_paths())
     for path in merge_series(snapshot.unchanged_paths(_propose(snapshot, literals)), changed):
@@ -226,7 +227,7 @@ def find_files(snapshot: Snapshot, question: StructuralQuestion, literals: dict[
 
 
 def _propose(snapshot: Snapshot, literals: dict[str, list[bytes]]) -> Places:
-    """Return the places in the table of the files that have what a match needs in one of the languages."""
+    """Return the table positions of files that contain everything a match needs in one of the languages."""
     everything = np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
     if snapshot.reader is None:
         return everything
@@ -241,10 +242,10 @@ def _propose(snapshot: Snapshot, literals: dict[str, list[bytes]]) -> Places:
 
 
 def _may_be(path: bytes, literals: dict[str, list[bytes]]) -> bool:
-    """Return whether a file's name lets it be in one of the languages."""
+    """Return whether a file may be in one of the languages, judged by its name."""
     return not classes_of(name_class(path)).isdisjoint(literals)
 
 
 def decode(document: Document) -> str:
-    """Return a document's text, each byte that is not text as one character."""
+    """Return a document's text; each byte that is not valid text becomes one character."""
     return document.data.decode("latin-1") if document.encoding == "latin-1" else document.data.decode("utf-8", SHOWN)

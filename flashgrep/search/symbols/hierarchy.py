@@ -1,4 +1,4 @@
-"""Callers, callees and bases of what is at a position of a file: one step up or down."""
+"""Callers, callees and base types of the definition at a position: one step up or down."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from flashgrep.search.symbols.navigation import Navigation, Navigator, Place, pl
 from flashgrep.search.symbols.references import LEAST, ReferenceQuestion, ReferenceSearch
 
 MOST_CALLS: Final = 2_000
-"""Calls in a definition, or of one, that are looked at."""
+"""Most calls examined, in a definition or of one."""
 
 
 @dataclass(slots=True)
 class Step:
-    """A definition one step away, and the uses that lead there: byte offsets in the file of the user."""
+    """A definition one step away, and the uses that lead there: byte offsets in the using file."""
 
     place: Place
     user: FileSymbols
@@ -28,13 +28,13 @@ class Step:
 
 @dataclass(slots=True)
 class Hierarchy(Navigation):
-    """What was found, and by the order of its places how each is led to."""
+    """A result with the step that leads to each of its places, in the same order."""
 
     steps: list[Step] = field(default_factory=list)
 
 
 def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
-    """Return the definitions that call what is at a place; a call outside of definitions counts for its file."""
+    """Return the definitions that call the one at a position; a call outside any definition counts for its file."""
     asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
     found = ReferenceSearch(source, asked).run(named)
     steps: dict[tuple[bytes, int], Step] = {}
@@ -54,17 +54,17 @@ def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
 
 
 def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
-    """Return the definitions that the one at a place calls, each with its confidence."""
+    """Return the definitions that the one at a position calls, each with its confidence."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
     marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
-    # What functions inside it call is theirs.
+    # Calls in nested functions belong to those.
     uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
     return _put_together(found, _follow(navigator, uses, found))
 
 
 def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
-    """Return the types that the one at a place names as its bases."""
+    """Return the base types that the type at a position names."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
     uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
@@ -73,7 +73,7 @@ def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
 
 
 def _follow(navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigation) -> list[Step]:
-    """Return the definitions that names mean, each once; uncertain names are counted."""
+    """Return the definitions that names refer to, without duplicates; uncertain names are counted."""
     steps: dict[tuple[bytes, int], Step] = {}
     for use in uses:
         checkpoint()
@@ -87,7 +87,7 @@ def _follow(navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigat
 
 
 def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
-    """Yield the names in a definition that are called, or built upon."""
+    """Yield the names in a definition that are called, or named as base types."""
     if place.index < 0:
         return
     symbols, row = place.symbols, place.symbols.row(place.index)
@@ -99,7 +99,7 @@ def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
 
 
 def _callable_around(symbols: FileSymbols, offset: int, but: int = -1) -> int:
-    """Return the innermost function around a place, or ``but`` if that is nearer; -1: there is none."""
+    """Return the innermost function around an offset, or ``but`` if that is nearer; -1: none."""
     around = symbols.enclosing(offset)
     while around >= 0 and around != but and symbols.kind(around) not in CALLABLE_KINDS:
         around = symbols.parent(around)

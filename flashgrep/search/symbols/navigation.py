@@ -1,7 +1,7 @@
 """From a position in a file to its definitions, its uses, its implementations, and what they say.
 
-A local name leads to what declares it. Any other is resolved where names are (``inference``); elsewhere it means, by
-its name alone, what the asking file defines, then what that imports, then what its language has.
+A local name leads to its declaration. Other names are resolved by ``inference`` if it covers the language. Otherwise
+the name alone decides: definitions in the same file come first, then in imported files, then in the same language.
 """
 
 import inspect
@@ -35,27 +35,27 @@ from flashgrep.search.symbol_source import SymbolSource
 MOST_DEFINING: Final = 100
 """Nearest files searched for definitions of one name: if thousands define it, the name alone says nothing."""
 MOST_PLACES: Final = 50
-"""Most definitions returned for one name: nobody reads more of them."""
+"""Most definitions returned for one name: no reader needs more."""
 MEMBER: Final = 0.9
-"""Confidence of a member of a type known only by name."""
+"""Confidence of a member whose type is known only by name."""
 NAMED_ALIKE: Final = 0.1
 """Confidence of a definition that only its name supports."""
 MOST_DOCUMENTATION: Final = 8_000
-"""Bytes; who wants more reads the file."""
+"""Most bytes of documentation; more is in the file."""
 _MOST_PIECES: Final = 100
-"""Comments of a line each that are one together, and annotations below them."""
+"""Most line comments and annotations above a definition that count as its documentation."""
 _OPENS: Final = re.compile(
     r"^\s*(?://[/!]?|/\*+!?|\*+/|\*|#+[!:]?|--+\s?\|?|;+|%+|<!--|\(\*+|\{-+\s?\|?|\"\"\"|''')[ \t]?"
 )
 _CLOSES: Final = re.compile(r"\s*(?:\*+/|-->|\*+\)|-\})\s*$")
 _ANNOTATIONS: Final = (b"@", b"#[", b"[")
 _LEADS: Final = re.compile(rb"[\w\s:]*\Z")
-"""Words like ``export default`` or ``static inline`` before what is defined."""
+"""Words such as ``export default`` or ``static inline`` before a definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something a name stands for, or a use of it, in bytes; ``index`` -1: no definition that the symbols have."""
+    """The definition of a name, or a use of it, in bytes; ``index`` -1: it is not in the table of symbols."""
 
     path: bytes
     symbols: FileSymbols
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the whole of it begins and ends."""
+        """The span of the whole definition."""
         if self.index < 0:
             return self.start, self.end
         row = self.symbols.row(self.index)
@@ -77,18 +77,18 @@ class Place:
 
 @dataclass(slots=True)
 class Navigation(SearchStats):
-    """What was found, in order; ``reason``: why it is nothing."""
+    """The places found, in order, or the reason why there are none."""
 
     places: list[Place] = field(default_factory=list)
     no_result: NoResult | None = None
     unsure: int = 0
-    """Uses that are too vague to tell whose they are."""
+    """Uses that cannot be attributed with enough confidence."""
     has_more: bool = False
-    """Whether there are more after the last one."""
+    """Whether more places follow the last one."""
 
 
 class Navigator:
-    """Answers about one state of a project."""
+    """Navigates in one state of a project."""
 
     def __init__(self, source: SymbolSource) -> None:
         self._source = source
@@ -103,7 +103,7 @@ class Navigator:
         return self._definitions.skipped
 
     def find_definitions(self, named: NameAtPosition) -> Navigation:
-        """Return what a name stands for, the surest first."""
+        """Return the definitions of a name, most certain first."""
         self._definitions.files[named.path] = named.symbols
         told = self.find_meaning(named)
         places = self._find_places(named) if told is None else place_definitions(told)
@@ -123,11 +123,11 @@ class Navigator:
         return found
 
     def find_declarations(self, named: NameAtPosition) -> Navigation:
-        """Return where what a name stands for is declared without its body; where nothing does, its definitions."""
+        """Return the declarations of a name without a body; if there are none, its definitions."""
         found = self.find_definitions(named)
         declared = [
             place_of(one, place.resolution)
-            # Only of the most certain one: declarations of namesakes would be noise.
+            # Only for the most certain definition: declarations of others with the same name would be noise.
             for place in found.places[:1]
             if place.index >= 0
             for one in self._definitions.declared.get(named.text, ())
@@ -157,12 +157,12 @@ class Navigator:
         return found
 
     def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
-        """Yield the types that build upon one, near and far."""
-        # Breadth first, so near subtypes come before far ones; ``seen`` ends circles that broken code can have.
+        """Yield the direct and indirect subtypes of a type."""
+        # Breadth first, so near subtypes come before far ones; ``seen`` ends cycles in broken code.
         waiting, seen = [target], {target.key}
         while waiting:
             base = waiting.pop(0)
-            # Nothing builds upon a function: a constructor of the same name is no rival.
+            # A function has no subtypes, so a constructor of the same name is no rival.
             resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
             for path in self._source.candidates(base.name, fold=False):
                 symbols = self.open(path)
@@ -209,14 +209,14 @@ class Navigator:
         return self._find_by_name(named)
 
     def find_meaning(self, named: NameAtPosition, *, uses: bool = False) -> Meaning | None:
-        """Return what another source says that a name stands for, where it speaks of these texts."""
+        """Return what another source says a name refers to, if it knows these texts."""
         other, span = self._source.imported, (named.start, named.end)
         return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
 
-    # In languages whose names are resolved
+    # In languages that ``inference`` covers
 
     def find_bound(self, named: NameAtPosition) -> list[Place]:
-        """Return where a local name is bound (a parameter, a variable) or a field is set, in such a language."""
+        """Return where a local name (a parameter, a variable) is bound or a field is assigned, in such a language."""
         file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
         if file is None:
             return []
@@ -229,13 +229,13 @@ class Navigator:
                 return self._find_fields(self.names.infer(file, whole), name)
         for scope in file.around(named.start):
             imported = self.names.imports_of(named.path).names.get(name, [])
-            # What is imported in this scope hides whatever is bound around it.
+            # An import in this scope hides bindings in enclosing scopes.
             if any(file.scope_at(one.offset) == scope for one in imported):
                 return []
             bindings = file.names_of(scope).get(name)
-            # In JavaScript and TypeScript a class's members are no names inside its methods.
+            # In JavaScript and TypeScript a class's members are not in scope inside its methods.
             if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
-                # A definition of the symbols' own: the general way tells more about it.
+                # A definition in the table of symbols: the general path gives more about it.
                 if any(symbols.index_at(one.offset) >= 0 for one in bindings):
                     return []
                 first = min(bindings, key=lambda one: one.offset)
@@ -244,7 +244,7 @@ class Navigator:
         return []
 
     def _find_fields(self, values: Values, name: str) -> list[Place]:
-        """Return where methods set a field of an object, which is not a definition by itself."""
+        """Return where methods assign a field of an object that has no definition of its own."""
         for one in values:
             waiting, seen = [one.definition] if one.definition is not None else [], set()
             while waiting:
@@ -262,7 +262,7 @@ class Navigator:
         return []
 
     def resolve(self, named: NameAtPosition) -> Values | None:
-        """Return what a name means, in such a language: in an import or an export, what is passed on by it."""
+        """Return what a name refers to, in such a language; in an import or export, the imported or exported symbol."""
         imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
             known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
@@ -287,7 +287,7 @@ class Navigator:
         return places
 
     def _places_of_module(self, module: bytes | None) -> list[Place]:
-        """Return where a module begins; of a folder of Go its first file."""
+        """Return the start of a module; for a Go package, of its first file."""
         if module is not None and module.endswith(b"/"):
             files = self._source.candidates("package", fold=False)
             module = next(
@@ -301,7 +301,7 @@ class Navigator:
     # By names
 
     def _find_by_name(self, named: NameAtPosition) -> list[Place]:
-        """Return the definitions of the name, those that the use may mean before the others."""
+        """Return the definitions of the name, most likely ones first."""
         language, rivals = named.symbols.language, self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
         resolve = self.make_resolver(rivals).resolver_of(use)
@@ -313,13 +313,13 @@ class Navigator:
         places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
         near = _make_nearness(named)
         places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
-        # Next to a certain one, guesses would make an editor ask which is meant.
+        # Guesses beside a certain result would make an editor ask which one is meant.
         places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
         self._is_cut |= len(places) > MOST_PLACES
         return places[:MOST_PLACES]
 
     def define(self, name: str, named: NameAtPosition | None = None) -> list[Definition]:
-        """Return the definitions of a name; declarations only where nothing defines it."""
+        """Return the definitions of a name; declarations only if there is no definition."""
 
         def choose(paths: list[bytes]) -> list[bytes]:
             if len(paths) <= MOST_DEFINING or named is None:
@@ -330,12 +330,12 @@ class Navigator:
         return self._definitions.find(name, choose)
 
     def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
-        """Return the member that the type named by the qualifiers inherits."""
+        """Return the inherited members of the type that the qualifiers name."""
         return find_in_bases(qualifiers, name, self.names, self._ancestors.find)
 
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
-        """Return what tells which of several definitions of a name a use of it means."""
-        # In C nothing builds upon anything; a field's name has hundreds of owners.
+        """Return a resolver that decides which of several definitions of a name a use refers to."""
+        # C has no base types, and a field's name may have hundreds of owners.
         is_flat = all(one.language == "c" for one in rivals)
         return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._ancestors.find, self.names)
 
@@ -346,24 +346,24 @@ class Navigator:
                 yield path, symbols
 
     def open(self, path: bytes) -> FileSymbols | None:
-        """Return a file with its symbols; None where it has none, or is gone."""
+        """Return a file with its symbols; None if it has none or is gone."""
         return self._definitions.open(path)
 
 
 def place_of(definition: Definition, resolution: Resolution) -> Place:
-    """Return where a definition stands."""
+    """Return the place of a definition."""
     row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
     role, kind = symbols.defined_role(index), symbols.kind(index)
     return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
 
 
 def place_definitions(told: Meaning) -> list[Place]:
-    """Return where another source has definitions."""
+    """Return the places of another source's definitions."""
     return [place_occurrence(one, Resolution(1.0, told.told_by.how)) for one in told.definitions]
 
 
 def place_occurrence(told: Told, how: Resolution) -> Place:
-    """Return where another source has a definition."""
+    """Return the place of another source's definition."""
     index = told.symbols.index_at(told.start)
     if index >= 0:
         return place_of(Definition(told.path, told.symbols, index), how)
@@ -376,7 +376,7 @@ def _local(named: NameAtPosition, start: int, end: int, kind: str) -> Place:
 
 
 def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...]]:
-    """Return what orders files by how near they are: the asking one, what it imports, its folder, sources."""
+    """Return a sort key for files by nearness: the file itself, its imports, its folder, sources."""
     imported = set()
     for start, end in named.symbols.parsed.statements.tolist():
         text = named.symbols.data[start:end]
@@ -398,23 +398,23 @@ def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """What is written of a definition: its first line or lines as one, what is said of it, and in which language."""
+class Hover:
+    """A definition's signature on one line, its documentation, and their language."""
 
     signature: str
     documentation: str
     language: str
 
 
-def describe(place: Place) -> Described:
-    """Return what is written of what is at a place."""
+def describe(place: Place) -> Hover:
+    """Return the signature and the documentation of a place."""
     symbols = place.symbols
     if place.index >= 0:
         signature, documentation = symbols.signature(place.index), read_documentation(symbols, place.index)
     else:
         line = symbols.lines.text(symbols.lines.line(place.start)).strip()
         signature, documentation = "" if place.kind == "module" else line[:MOST_DOCUMENTATION], ""
-    return Described(signature, documentation, symbols.language)
+    return Hover(signature, documentation, symbols.language)
 
 
 def read_documentation(symbols: FileSymbols, index: int) -> str:
@@ -434,7 +434,7 @@ def read_documentation(symbols: FileSymbols, index: int) -> str:
 
 
 def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
-    """Return the bytes of the comments right above a definition, annotations between; of none where there are none."""
+    """Return the span of the comments directly above a definition, annotations included; empty if there are none."""
     data, lines, skips = symbols.data, symbols.lines, symbols.parsed.skips
     line = lines.line(start)
     if not _LEADS.match(data, lines.start(line), start):

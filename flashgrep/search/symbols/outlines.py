@@ -1,6 +1,6 @@
-"""Outlines of what files define.
+"""Outlines of the definitions in files.
 
-Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
+Files come from a ``SymbolSource``; it makes no difference whether their symbols were stored or are parsed now.
 """
 
 import re
@@ -18,25 +18,25 @@ from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
-"""Kinds an outline shows unless everything is asked for."""
+"""Kinds an outline shows by default."""
 MOST_SIGNATURE, MOST_VALUE = 100, 50
-"""Most characters of an outline's line; fewer for a constant, whose value is seldom looked for."""
+"""Most characters of an outline's line; fewer for a constant, whose value is seldom needed."""
 LONG_FUNCTION = 200
-"""Lines from which on a function is taken for a module of its own (a factory), whose functions an outline shows."""
+"""From this many lines on, a function counts as a module of its own (a factory), and its functions are shown."""
 _BROUGHT: Final = re.compile(r"= (?:await )?(?:require|import)\(")
-"""A value that is another module's, which is a definition by its form alone."""
+"""A value that is an imported module: a definition only in form."""
 _FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
 _VALUES: Final = frozenset({"constant", "variable", "field", "property"})
 _DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
 LEAST_SHARE: Final = 200
-"""Characters of a file's part of a folder's outline; where there are more files, the last ones have none."""
+"""Least characters for a file in a folder's outline; with too many files the last ones get none."""
 ENTRY_OVERHEAD: Final = 12
-"""Characters around a signature: its lines and its indentation."""
+"""Characters around a signature: its line numbers and its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of an outline: a symbol, and how deep it is nested."""
+    """A line of an outline: a symbol and its nesting depth."""
 
     path: bytes
     line: int
@@ -47,29 +47,29 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Return about how many characters it takes."""
+        """Return its approximate number of characters."""
         return len(self.signature) + ENTRY_OVERHEAD + 2 * self.depth
 
 
 @dataclass(slots=True)
 class Outline(SearchStats):
-    """Entries in order, and what did not fit."""
+    """Entries in order, and how many did not fit."""
 
     entries: list[Entry] = field(default_factory=list)
     left_out: int = 0
 
 
 def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, everything: bool = False) -> Outline:
-    """Return the symbols of files as a tree, by path and place, within a budget.
+    """Return the symbols of files as a tree, by path and position, within a budget.
 
-    Where not all fit, the inner levels are left out, of all files alike; of the first level that does not fit each file
-    has its share, sources before tests, and types come first in it.
+    If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each file gets a
+    share, sources before tests, and within a file types come first.
     """
     made = Outline()
     files: list[list[Entry]] = []
-    needed = 0  # by what every file has to show
+    needed = 0  # for the least share of every file
     for path, symbols in open_all(source, paths, made):
-        if needed > max_chars:  # signatures take the time
+        if needed > max_chars:  # stop early: making signatures is the slow part
             made.left_out += len(symbols.parsed.definitions)
             continue
         files.append(list(read_entries(path, symbols, everything=everything)))
@@ -100,7 +100,7 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
 
 
 def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
-    """Yield what a file defines, in order of place."""
+    """Yield what a file defines, in order of position."""
     for index, depth in nest(symbols, everything=everything):
         found, kind = symbols.defined(index), symbols.kind(index)
         signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
@@ -110,10 +110,10 @@ def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iter
 
 
 def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]:
-    """Yield the definitions of a file that an outline shows, in order of place, each with how deep it is nested."""
+    """Yield the definitions of a file that an outline shows, in order of position, each with its nesting depth."""
     kinds = _DEEP_KINDS if everything else SHOWN_KINDS
-    ends: list[int] = []  # of the definitions around
-    helpers_to = 0  # where the short function ends whose own functions are told with everything only
+    ends: list[int] = []  # of the enclosing definitions
+    helpers_to = 0  # end of the short function whose nested functions are shown only with ``everything``
     for index, row in enumerate(symbols.rows):
         checkpoint()
         while ends and ends[-1] <= row[START]:
@@ -131,7 +131,7 @@ def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]
 
 
 def open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:
-    """Yield the files that have symbols; of the others the outline says why not."""
+    """Yield the files that have symbols; the outline counts why others have none."""
     for path in paths:
         opened = source.open(path)
         if isinstance(opened, Skipped):

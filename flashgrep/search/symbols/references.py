@@ -1,4 +1,4 @@
-"""The uses of what a name at a place stands for, by path and place, each with how sure it is; and what has no use."""
+"""The uses of the definition that a name refers to, by path and position, with confidence; and unused definitions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,11 +21,11 @@ from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.symbols.navigation import Navigation, Navigator, Place, place_of
 
 LEAST: Final = 0.3
-"""Uses less sure than this are counted, not told."""
+"""Uses with less confidence are counted, not returned."""
 MOST_ALIASES: Final = 50
 MOST_DEFINITIONS: Final = 2_000
 MOST_USES: Final = 2_000
-"""Places of one name that are looked at; a name in more is taken for used."""
+"""Most occurrences of one name examined; a name with more counts as used."""
 _ENTRIES: Final = frozenset({"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"})
 _LINE: Final = 200
 _QUOTES: Final = (b"'", b'"', b"`")
@@ -33,18 +33,18 @@ _QUOTES: Final = (b"'", b'"', b"`")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceQuestion:
-    """Which uses are wanted."""
+    """Selects uses."""
 
     limit: int
     include_declaration: bool = True
     only_here: bool = False
-    """Whether those in the asking file are all that is wanted."""
+    """Whether only uses in the same file are wanted."""
     after: tuple[bytes, int] = (b"", -1)
-    """The file and the offset after which they are wanted."""
+    """The file and offset after which uses are wanted."""
 
 
 class ReferenceSearch:
-    """One question being answered."""
+    """Answers one question."""
 
     def __init__(self, source: SymbolSource, question: ReferenceQuestion) -> None:
         self._source = source
@@ -52,7 +52,7 @@ class ReferenceSearch:
         self._navigator = Navigator(source)
 
     def run(self, named: NameAtPosition) -> Navigation:
-        """Return the uses of what a name stands for, those that name it where it is defined among them."""
+        """Return the uses of a name's definition, including its own name where it is defined."""
         found = self._navigator.find_definitions(named)
         targets, found.places = found.places, []
         if any(one.kind == "module" for one in targets):
@@ -70,7 +70,7 @@ class ReferenceSearch:
     def _find(self, named: NameAtPosition, targets: list[Place], found: Navigation) -> Iterator[Place]:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
-        # What makes the judge is looked up once; it is asked at every place of every candidate.
+        # Prepared once: the judge runs at every occurrence in every candidate.
         judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named, uses=True)
         if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
             names = {named.path: {named.text}}
@@ -79,12 +79,11 @@ class ReferenceSearch:
         for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
             found.files_read += 1
             told = self.tell_uses(meaning, path, defined)
-            # An imported source may tell a use that is written differently, so its places are added to those of the
-            # words.
+            # Another source may know uses under different names, so its positions are added to those of the words.
             places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
             for offset, name in sorted((places | {at: named.text for at in told if told[at]}).items()):
                 checkpoint()
-                # A compiler's word at this very place overrules what the text suggests.
+                # A compiler's result for exactly this position overrules the text.
                 if offset in told:
                     yield from (one for one in told[offset] if (path, offset) > after)
                     continue
@@ -107,7 +106,7 @@ class ReferenceSearch:
     def tell_uses(
         self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
     ) -> dict[int, list[Place]]:
-        """Return the uses in a file by another source, by place; none at a place that means something else."""
+        """Return another source's uses in a file, by offset; an empty list where a name refers to something else."""
         if meaning is None:
             return {}
         teller, open_file, how = meaning.told_by, self._navigator.open, Resolution(1.0, meaning.told_by.how)
@@ -120,7 +119,7 @@ class ReferenceSearch:
     def _make_judge(
         self, named: NameAtPosition, targets: list[Place]
     ) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
-        """Return what tells how sure it is that a name at a place means one of the targets."""
+        """Return a function that gives the confidence that a name at an offset refers to one of the targets."""
         first, navigator = targets[0], self._navigator
         if first.index < 0 and named.symbols.language in SCOPED:
 
@@ -146,7 +145,7 @@ class ReferenceSearch:
 
         def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
             use = Use(path, symbols, offset)
-            if symbols.language in SCOPED and symbols.role(offset) == "import":  # which binds another name, perhaps
+            if symbols.language in SCOPED and symbols.role(offset) == "import":  # may bind another name
                 end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
                 brought = navigator.resolve(NameAtPosition(path, symbols, offset, end, None)) or ()
                 keys = {one.definition.key for one in brought if one.definition is not None}
@@ -158,14 +157,14 @@ class ReferenceSearch:
         return judge
 
     def _find_names(self, name: str, target: Place, told: Iterable[bytes]) -> dict[bytes, set[str]]:
-        """Return the files that may use a definition, each with the names that it may have there.
+        """Return the files that may use a definition, each with the names it may have there.
 
-        ``told``: files that use it by what was imported, whatever they call it.
+        ``told``: files that use it under any name, according to another source.
         """
         found: dict[bytes, set[str]] = {path: set() for path in told}
         is_scoped = target.symbols.language in SCOPED
         waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
-        # A name may be given on under another, and that again; MOST_ALIASES bounds circles and long chains.
+        # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles and long chains.
         while waiting:
             called = waiting.pop()
             if called in seen or len(seen) > MOST_ALIASES:
@@ -180,14 +179,14 @@ class ReferenceSearch:
         return found
 
     def _find_aliases(self, path: bytes, name: str) -> Iterator[tuple[bytes, str, bool]]:
-        """Yield other names of what a file knows by a name: the file, the name there, and whether others may see it."""
+        """Yield the aliases in a file for a name: the file, the alias, and whether other files may import the alias."""
         symbols = self._navigator.open(path)
         if symbols is None or symbols.language not in SCOPED or not may_rename(symbols, name):
             return
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
             if local != name and any(one.name == name for one in several):
-                # In Python whatever a module has imported can be imported from it.
+                # In Python everything that a module imports can be imported from it.
                 yield path, local, symbols.language == "python"
         for local, one in imports.exports.items():
             if one.name == name and local == DEFAULT:
@@ -200,9 +199,9 @@ class ReferenceSearch:
 
 @dataclass(slots=True)
 class UnusedSearch:
-    """Looks for functions, methods and types below a path whose name stands for nothing else than themselves.
+    """Finds functions, methods and types below a path that nothing in the project refers to.
 
-    ``excluded`` counts what may be used in ways that names do not show, by reason.
+    ``excluded`` counts, by reason, definitions that may be used in ways that names do not show.
     """
 
     under: bytes
@@ -215,11 +214,11 @@ class UnusedSearch:
     complete: bool = True
 
     def run(self, source: SymbolSource) -> None:
-        """Look through the definitions, file by file."""
+        """Examine the definitions, file by file."""
         navigator = Navigator(source)
         self.skipped = navigator.skipped
         try:
-            with expiring(self.deadline):  # one definition may have thousands of uses, in files that have to be parsed
+            with expiring(self.deadline):  # one definition may have thousands of uses, in files that must be parsed
                 for one in self.definitions(source, navigator):
                     checkpoint()
                     if self.checked >= MOST_DEFINITIONS:
@@ -235,7 +234,7 @@ class UnusedSearch:
             self.complete = False
 
     def definitions(self, source: SymbolSource, navigator: Navigator) -> Iterator[Definition]:
-        """Yield what is looked through; what is not is counted."""
+        """Yield the definitions to examine; excluded ones are counted."""
         under = self.under.rstrip(b"/")
         for path in source.paths():
             if under and path != under and not path.startswith(under + b"/"):
@@ -256,7 +255,7 @@ class UnusedSearch:
 
 
 def explain_unknown(one: Definition, navigator: Navigator) -> str | None:
-    """Return why a definition may be used although nothing names it; None where it may not."""
+    """Return why a definition may be used although no name refers to it; None if no reason is known."""
     symbols, name = one.symbols, one.name
     row = symbols.row(one.index)
     if name in _ENTRIES or (name.startswith("__") and name.endswith("__")) or name.lower().startswith("test"):
@@ -269,12 +268,12 @@ def explain_unknown(one: Definition, navigator: Navigator) -> str | None:
 
 
 def explain_seen(one: Definition, navigator: Navigator) -> str | None:
-    """Return why others than the project, or a base, may use a definition; None where they may not."""
+    """Return why code outside the project, or a base type, may use a definition; None if no reason is known."""
     symbols, around = one.symbols, one.symbols.parent(one.index)
     language, is_python = LANGUAGES[symbols.language], symbols.language == "python"
     owner = around if around >= 0 and symbols.kind(around) in TYPE_KINDS else -1
     outer = owner if owner >= 0 else one.index
-    # All of Python can be imported: whatever its own project does not use is told.
+    # Everything in Python can be imported, so definitions that the project itself does not use are reported.
     is_hidden = is_python or b"private" in symbols.signature(one.index).encode()
     if not is_hidden and language.exports(symbols.name(outer), symbols.signature(outer)):
         return "exported"
@@ -294,7 +293,7 @@ def explain_seen(one: Definition, navigator: Navigator) -> str | None:
 
 
 def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:
-    """Return "" where something uses a definition, why it may be used, or None: nothing does."""
+    """Return "" if a use exists, the reason why one may exist, or None: nothing uses the definition."""
     name, seen, row = one.name, 0, one.symbols.row(one.index)
     resolver = navigator.make_resolver(navigator.define(name))
     quoted = [quote + name.encode() + quote for quote in _QUOTES]
@@ -310,7 +309,7 @@ def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str
             seen += 1
             if seen > MOST_USES:
                 return ""
-            # A function that only it calls is unused.
+            # A function that only calls itself is unused.
             if symbols.index_at(offset) >= 0 or (path == one.path and row[START] <= offset < row[END]):
                 continue
             role = symbols.role(offset)

@@ -1,7 +1,7 @@
-"""A map of a project: the definitions that the rest of it leans on, within a budget.
+"""A map of a project: the definitions that the rest of the project depends on most, within a budget.
 
-PageRank over files, as aider ranks its repository map: a use of a name is an edge to each definition it can mean, as
-heavy as the root of how often it is used, and what is passed along an edge is the definition's.
+PageRank over files, as in aider's repository map: a use of a name is an edge to each definition it may refer to,
+weighted by the square root of the number of uses; the rank that passes along an edge goes to the definition.
 """
 
 import re
@@ -38,15 +38,15 @@ from flashgrep.search.symbols.outlines import SHOWN_KINDS, Entry, Outline, open_
 
 Floats = NDArray[np.float64]
 MAP_FILES: Final = 2_000
-"""Files a map looks at, sources first, nearest to the root first: of Linux 1.5 ms of processor time each."""
+"""Files a map reads, sources first, nearest to the root first: 1.5 ms of processor time each in Linux."""
 MOST_SIGNATURE: Final = 80
-"""Characters of a line: a map is for names and places."""
+"""Most characters of a line: a map is for names and locations."""
 _MAPPED_KINDS: Final = SHOWN_KINDS - {"heading", "extension"}
 _TYPES: Final = TYPE_KINDS | {"type"}
 _COMMON, _SHARED = 50, 5
-"""A name defined in this many files (``main``, ``init``) says nothing, or little, about who uses which."""
+"""A name defined in this many files (``main``, ``init``) says nothing (50), or little (5), about dependencies."""
 _MENTIONED, _UNSURE = 10.0, 0.1
-"""How much more a use counts of what was asked about, and how much less one that may well mean something else."""
+"""Factors for uses of names that were mentioned, and for uses that may well refer to something else."""
 _WEIGHTS: Final = {
     "method": 0.25,
     "constructor": 0.1,
@@ -55,14 +55,14 @@ _WEIGHTS: Final = {
     "property": 0.25,
     "macro": 0.25,
 }
-"""Types are told before functions, these before methods: who knows the types finds the rest."""
+"""Types rank before functions, functions before methods: the types lead to the rest."""
 _TAGGED: Final = re.compile(rb"struct\s+(\w+)")
 _DAMPING, _ROUNDS = 0.85, 30
-"""Of PageRank; after this many rounds the order of what is shown no longer changes."""
+"""PageRank's damping factor; after this many rounds the order of the shown definitions no longer changes."""
 
 
 class _Definition(NamedTuple):
-    """A definition that may be shown: its row in its file, the type it is in (its name, and its row or -1)."""
+    """A definition that may be shown: its row in its file, and its enclosing type (name, and row or -1)."""
 
     row: int
     name: str
@@ -73,19 +73,19 @@ class _Definition(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A file: what it defines, how often it calls, imports or builds upon a name, and what may name a type in it."""
+    """A file: its definitions, the names it calls, imports or names as bases, and the words that may name a type."""
 
     path: bytes
     family: str
     definitions: list[_Definition]
     marked: Counter[str]
     words: Ints
-    """Numbers of identifiers, each once, and how often each is there."""
+    """Numbers of identifiers without duplicates, and how often each occurs."""
     counts: Ints
 
     @classmethod
     def read(cls, path: bytes, symbols: FileSymbols, number_of: defaultdict[bytes, int]) -> "_File":
-        """Read what a map needs of a file; lines are made later, for the few definitions that are shown."""
+        """Read what a map needs of a file; signatures are made later, for the few definitions that are shown."""
         data, language, definitions = symbols.data, LANGUAGES[symbols.language], []
         scopes: list[tuple[int, int, str, str]] = []  # around the row: where each ends, its row, name and kind
         for row, column in enumerate(symbols.rows):
@@ -95,20 +95,20 @@ class _File(NamedTuple):
             kind, name = KINDS[column[KIND]], data[column[NAME] : column[NAME_END]].decode("utf-8", "replace")
             _, around, owner, outer = scopes[-1] if scopes else (0, -1, "", "")
             scopes.append((column[END], row, name, kind))
-            # What is inside a function is its own.
+            # Definitions inside a function are local to it.
             if kind not in _MAPPED_KINDS or column[DECLARES] or outer in CALLABLE_KINDS:
                 continue
             if outer not in TYPE_KINDS:
                 owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode("utf-8", "replace")
                 around = -1
-            # With what is before it on its line: ``export``, ``pub``, ``private``.
+            # Including what precedes it on its line: ``export``, ``pub``, ``private``.
             head = data[data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]].decode("utf-8", "replace")
             weight = _WEIGHTS.get(kind, 1.0) * (1.0 if language.exports(name, head) else _UNSURE)
             definitions.append(_Definition(row, name, kind, owner, around, weight))
         marks = (offset for mark in MARKS for offset in symbols.parsed.marked(mark).tolist())
         edges = [0, *symbols.parsed.skips.ravel().tolist(), len(data)]
         code = b" ".join(data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
-        # There are variables called like a type that is a plain word: it counts only where it is said to be one.
+        # Variables may share the name of a type that is a plain word; it counts only after ``struct``.
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
         # A definition's own name is not a use of it.
@@ -125,40 +125,40 @@ class _File(NamedTuple):
         )
 
 
-class _Interest:
-    """What a caller mentioned."""
+class _Mentions:
+    """The names and paths that a caller mentioned."""
 
     def __init__(self, mentions: Collection[str]) -> None:
         self._parts = {word.lower() for word in mentions if word}
         self._names = self._parts | {word.rpartition(".")[2] for word in self._parts}
 
     def of_name(self, name: str) -> float:
-        """Return how much a name counts: more where it, or a word of it, was mentioned."""
+        """Return a name's weight: higher if the name, or a word of it, was mentioned."""
         words = {name.lower(), *(word.decode() for word in split_words(name.encode()))} if self._names else set()
         return _MENTIONED if words & self._names else 1.0
 
     def of_path(self, path: bytes) -> float:
-        """Return how much a file counts: more where a part of its path was mentioned."""
+        """Return a file's weight: higher if a part of its path was mentioned."""
         text = path.decode("utf-8", "replace").lower()
         return _MENTIONED if any(part in text for part in self._parts) else 1.0
 
     def of_file(self, file: _File) -> float:
-        """Return how much a file counts, by its path and by what it defines."""
+        """Return a file's weight, by its path and its definitions."""
         return max(self.of_path(file.path), *(self.of_name(one.name) for one in file.definitions), 1.0)
 
 
 def repository_map(
     source: SymbolSource, *, max_chars: int, under: bytes = b"", mentions: Collection[str] = ()
 ) -> Outline:
-    """Return the definitions the rest of a project leans on, until the budget is spent: a first look at it.
+    """Return the definitions that the rest of a project depends on most, within the budget: an overview of it.
 
-    ``under``: only those below a folder, or of that file. ``mentions``: names, words of names, or parts of paths, that
+    ``under``: only those in this file or below this folder. ``mentions``: names, words of names, or parts of paths that
     are of interest now.
     """
     made = Outline()
     paths = source.paths()
     inside = {path for path in paths if not under or path == under or path.startswith(under + b"/")}
-    # Files outside are read, too: what they use of the folder says what matters in it.
+    # Files outside are also read: what they use of the folder shows what matters in it.
     ranked = sorted((path not in inside, tier_of(path), path.count(b"/"), path) for path in paths)
     chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][:MAP_FILES]
     number_of: defaultdict[bytes, int] = defaultdict()
@@ -168,7 +168,7 @@ def repository_map(
         for path, symbols in open_all(source, chosen, made)
         if LANGUAGES[symbols.language].nature == "code"
     ]
-    scores = score_definitions(files, [name.decode() for name in number_of], _Interest(mentions))
+    scores = score_definitions(files, [name.decode() for name in number_of], _Mentions(mentions))
 
     found = [(file.path, one) for file in files if file.path in inside for one in file.definitions]
     found.sort(key=lambda pair: (tier_of(pair[0]) >= TEST, -scores[pair[0], pair[1].row], pair[0], pair[1].row))
@@ -181,15 +181,15 @@ def repository_map(
             max_chars -= len(path) + 1
         symbols = opened[path]
         if not isinstance(symbols, FileSymbols) or one.row >= len(symbols.rows) or symbols.name(one.row) != one.name:
-            continue  # changed just now
-        lines = {}  # a method is told below its type
+            continue  # changed a moment ago
+        lines = {}  # a method is shown below its type
         for depth, row in enumerate([one.row] if one.around < 0 else [one.around, one.row]):
             if (path, row) not in shown:
                 place, signature = symbols.defined(row), clip(symbols.signature(row), MOST_SIGNATURE)
                 entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
                 lines[path, row] = entry
                 max_chars -= entry.size
-        # The type is counted with its first method: both fit, or neither is shown.
+        # A type is counted with its first method: both fit, or neither is shown.
         if max_chars < 0:
             break
         shown |= lines
@@ -198,8 +198,8 @@ def repository_map(
     return made
 
 
-def score_definitions(files: list[_File], names: list[str], interest: _Interest) -> dict[tuple[bytes, int], float]:
-    """Return the share of each definition in the rank of the files that use it, and of its own file."""
+def score_definitions(files: list[_File], names: list[str], interest: _Mentions) -> dict[tuple[bytes, int], float]:
+    """Return each definition's score: its share of the ranks of the files that use it, and of its own file's."""
     defined: dict[tuple[str, str], list[tuple[int, _Definition]]] = {}
     for at, file in enumerate(files):
         checkpoint()
@@ -210,7 +210,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
         for key, found in defined.items()
         if len(found) < _COMMON
     }
-    # A type is used wherever its name is in code, anything else where it is called, imported or built upon.
+    # A type is used wherever its name occurs in code; anything else where it is called, imported or named as a base.
     types = {one.name for file in files for one in file.definitions if one.kind in _TYPES}
     is_type = np.array([name in types for name in names], bool)
     edges: list[tuple[int, int, float]] = []
@@ -220,14 +220,14 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
         mine = is_type[file.words]
         named = dict(zip([names[word] for word in file.words[mine]], file.counts[mine].tolist(), strict=True))
         for name, count in (file.marked | named).items():
-            # The root: a hundred uses in one file say less than one use in each of a hundred.
+            # The square root: a hundred uses in one file say less than one use in each of a hundred files.
             weight = weights.get((file.family, name), 0.0) * count**0.5
             found = defined[file.family, name] if weight else []
-            # A name that the file itself defines is meant there.
+            # A name that the file itself defines refers to that definition.
             found = [pair for pair in found if pair[0] == user] or found
-            # A method is hardly meant where nothing names its type.
+            # A method is unlikely if the file does not name its type.
             parts = [1.0 if not one.owner or one.owner in named else _UNSURE for _, one in found]
-            # Shared among the definitions that it may mean, so a common name gives none of them much.
+            # Shared among the possible definitions, so a common name gives none of them much.
             weight /= max(1.0, sum(parts))
             for (definer, one), part in zip(found, parts, strict=True):
                 edges.append((user, definer, weight * part))
@@ -242,15 +242,15 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
         checkpoint()
         near = interest.of_path(file.path)
         for one in file.definitions:
-            scores[file.path, one.row] += least  # what nobody uses is told last
+            scores[file.path, one.row] += least  # unused definitions come last
             scores[file.path, one.row] *= one.weight * max(near, interest.of_name(one.name))
     return scores
 
 
 def pagerank(edges: Floats, start: Floats) -> Floats:
-    """Return what passes along each edge (a row of its ends and its weight) where ``start`` is where walks begin.
+    """Return the rank that passes along each edge (source, target, weight); ``start``: where random walks begin.
 
-    Edges of a node to itself lead nowhere, but have their share of its rank.
+    Edges of a node to itself are not followed, but get their share of its rank.
     """
     source, target, weight = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2]
     is_own = source == target
@@ -261,9 +261,9 @@ def pagerank(edges: Floats, start: Floats) -> Floats:
     ranks = start
     for _ in range(_ROUNDS):
         checkpoint()
-        lost = ranks[out == 0].sum()  # nodes without edges give their rank back to all
+        lost = ranks[out == 0].sum()  # the rank of nodes without edges is redistributed to all
         passed = np.bincount(target, ranks[source] * onward, len(start))
         ranks = (1 - _DAMPING + _DAMPING * lost) * start + _DAMPING * passed
-    # An edge to itself has no walk to measure it by; how much the file uses at all stands for that.
+    # The rank of an edge to itself cannot be measured by walks; the file's share of all uses stands in for it.
     hubs = out / max(out.sum(), 1e-9)
     return np.where(is_own, ranks[source] + hubs[source], ranks[source]) * share

@@ -1,6 +1,6 @@
-"""Symbols by name: definitions first, sources before tests.
+"""Search for symbols by name: definitions first, sources before tests.
 
-Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
+Files come from a ``SymbolSource``; it makes no difference whether their symbols were stored or are parsed now.
 """
 
 import heapq
@@ -39,30 +39,30 @@ from flashgrep.search.symbols.navigation import Navigator
 Match = Literal["exact", "prefix", "fuzzy"]
 RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
 MOST_OPENED: Final = 500
-"""Files opened for a page (0.15 s). A name in more of them is answered this many files at a time, and not counted."""
+"""Files opened for a page (0.15 s). If more may have the name, they are searched in groups of this size, uncounted."""
 OPENED_TOGETHER: Final = 50
-"""Files opened at once for names that begin alike (30 ms)."""
+"""Files opened together for names with a common prefix (30 ms)."""
 FUZZY_CUTOFF: Final = 70.0
-"""A name one letter off in five still counts."""
+"""Lowest similarity, 0 to 100: a name with one letter in five wrong still counts."""
 FUZZY_LIMIT: Final = 10
 HELD: Final = 100
-"""Files kept open between finding places and showing them: a page is rarely about more."""
+"""Files kept open between finding and describing occurrences: a page seldom covers more."""
 FUZZY_NAMES: Final = 200_000
-"""Names compared at most (about 60 ms)."""
+"""Most names compared (about 60 ms)."""
 SHOWING_SECONDS: Final = 0.2
-"""What was found when the deadline came may take so much longer to be shown."""
+"""Extra time after the deadline for describing what was found."""
 COMPARED: Final = 5_000
 """Names compared at once, in about 1 ms."""
 NEAR_NAMES: Final = 5_000
 MOST_ALIKE: Final = 20
-"""Definitions of one name that are compared for the best; each is read."""
+"""Most definitions of one name that are compared to find the best; each is read."""
 SUGGESTED: Final = 5
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SymbolQuestion:
-    """Which occurrences are wanted."""
+    """Selects occurrences."""
 
     name: str
     match: Match = "exact"
@@ -72,18 +72,18 @@ class SymbolQuestion:
     keep: Callable[[bytes], bool] | None = None
     limit: int = 50
     after: int = 0
-    """Occurrences passed over: those of the pages before."""
+    """Occurrences to skip: those on earlier pages."""
     deadline: float | None = None
     """On the clock of time.monotonic()."""
     body_chars: int = 0
-    """Characters of a definition's text that are wanted with it, whole lines."""
+    """Most characters of a definition's text to return, in whole lines."""
     encoding: PositionEncoding | None = None
-    """What columns of the name's ends are to count, where these are wanted."""
+    """Unit of the columns where the name begins and ends, if they are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One occurrence with its file, and what the file says about it."""
+class FoundSymbol:
+    """One occurrence in its file, with its description."""
 
     path: bytes
     language: str
@@ -91,33 +91,33 @@ class Found:
     signature: str
     doc: str
     order: tuple[int, int, int, float]
-    """What it is ordered by, before path and place: ``_Place``'s window, role, tier, likeness of the name."""
+    """Its sort key before path and position: ``_Place``'s window, role, tier and dissimilarity of the name."""
     body: str = ""
     columns: tuple[int, int] | None = None
-    """Where the name begins and ends in its line, if the question wants that."""
+    """The columns where the name begins and ends, if the question asks for them."""
 
 
 @dataclass(slots=True)
 class SymbolAnswer(SearchStats):
-    """One page of occurrences, how many there are (None: more than the page, in files too many to be opened for it)."""
+    """One page of occurrences and their total; None: more than the page, in too many files to open."""
 
-    results: list[Found] = field(default_factory=list)
+    results: list[FoundSymbol] = field(default_factory=list)
     total: int | None = 0
     suggestions: list[str] = field(default_factory=list)
     namesakes: int = 0
-    """Definitions whose uses are told together, since they have the name alone in common; 0: there is one at most."""
+    """Number of definitions whose uses are reported together because they share only the name; 0: at most one."""
     as_text: int = 0
-    """Of a name without occurrences: how often, at least, the word is in comments, texts or files not parsed."""
+    """Least number of times a name without occurrences is a word in comments, strings or files not parsed."""
     unsure: int = 0
-    """Uses of a qualified name's last part that may mean it and are left out: nothing tells what they are used on."""
+    """Omitted uses of a qualified name's last part that may refer to it: the types of their receivers are unknown."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Place:
-    """Where an occurrence is in the answer; the rest is read when its page is shown."""
+    """The position of an occurrence in the answer; the rest is read when its page is shown."""
 
     window: int
-    """Which files it is among: those that define the name and the best others, up to MOST_OPENED, then the next."""
+    """Number of its group of files: defining files and the best others, up to MOST_OPENED, then further groups."""
     rank: int
     tier: int
     unlike: float
@@ -127,17 +127,17 @@ class _Place:
 
 
 class _NameWindow(NamedTuple):
-    """Files to be looked at together for names that begin alike."""
+    """Files searched together for names with a common prefix."""
 
     paths: list[bytes]
     names: frozenset[bytes] | None = None
-    """The names looked for in them, ASCII in small letters; None: all."""
+    """The names to find in them, ASCII letters folded; None: all."""
     known: frozenset[bytes] | None = None
-    """All names that are listed; None: nobody has looked yet."""
+    """All indexed names; None: not listed yet."""
 
 
 class BestDefinition(NamedTuple):
-    """The best definition of a name, and the places of some others, as ``path:line``."""
+    """The best definition of a name, and the locations of some others as ``path:line``."""
 
     path: bytes
     start_line: int
@@ -148,11 +148,11 @@ class BestDefinition(NamedTuple):
 def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> BestDefinition:
     """Return the best definition of a name, which may be qualified.
 
-    ``under``: only in this file, or below this folder. Of several alike one that is in no other comes first: who means
-    a method of many names its class.
+    ``under``: only in this file or below this folder. Among equally ranked ones, a definition without a container comes
+    first: callers who mean a method with a common name qualify it.
 
     Raises:
-        NotFound: nothing defines it; the error has ``near`` names, or places outside ``under``.
+        NotFound: no definition exists; the error has ``near`` names, or locations outside ``under``.
 
     """
     keep = PathFilter((), (), under=under) if under else None
@@ -170,12 +170,12 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
 
 
 def find_near_names(source: SymbolSource, name: str) -> list[str]:
-    """Return names like one that nothing defines; none where something does."""
+    """Return similar names if a name has no definition; otherwise none."""
     return SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1)).run().suggestions
 
 
 class SymbolSearch:
-    """One question being answered; runs in a thread."""
+    """Answers one question; runs in a thread."""
 
     def __init__(self, source: SymbolSource, question: SymbolQuestion) -> None:
         self._source = source
@@ -190,7 +190,7 @@ class SymbolSearch:
         self._held: dict[bytes, FileSymbols] = {}
 
     def run(self) -> SymbolAnswer:
-        """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
+        """Answer the question; after a deadline, return what was found so far with ``complete`` False."""
         question, places = self._question, self._found
         try:
             with expiring(question.deadline):
@@ -202,10 +202,10 @@ class SymbolSearch:
         defined = sum(place.rank == RANK["definition"] for place in places)
         if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
             self.answer.namesakes = defined
-        # A heap of one page: a common name has hundreds of thousands of places.
+        # A heap the size of one page: a common name has hundreds of thousands of occurrences.
         first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
         try:
-            # The deadline may have passed while places were found; what was found is of use only if it is shown.
+            # The deadline may have passed during the search; results are useful only if they are described.
             with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
                 for place in first[question.after :]:
                     found = self._describe(place)
@@ -213,7 +213,7 @@ class SymbolSearch:
                         self.answer.results.append(found)
         except Expired:
             self.answer.complete = False
-        # After a deadline, the name may be there all the same.
+        # After a deadline the name may still exist.
         if not places and self.answer.complete:
             self.answer.suggestions = self._near_names()
             if question.match == "exact" and not question.roles and not question.kinds:
@@ -227,9 +227,9 @@ class SymbolSearch:
         return self.answer
 
     def _near_names(self) -> list[str]:
-        """Return names like the one that is not there, as they are spelled where they are defined.
+        """Return names similar to the missing one, spelled as in their definitions.
 
-        Of a qualified name whose last part is defined elsewhere: that, with what it is in.
+        If the last part of a qualified name is defined elsewhere, return that with its container.
         """
         known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
         spelled = []
@@ -251,8 +251,8 @@ class SymbolSearch:
             case "prefix":
                 yield from self._find_by_prefix(name, fold=fold)
             case "fuzzy":
-                # The names that begin with the first or second letter; parsed now where not all are stored.
-                # A typing error is seldom in both, and other names need not be compared.
+                # Only names with the same first or second letter are compared: typing errors seldom affect both. If
+                # not all symbols are stored, the files are parsed now.
                 starts = sorted(set(name.lower()[:2]))
                 if source.defining(name, prefix=False) is None:
                     names: set[str] = set()
@@ -266,8 +266,7 @@ class SymbolSearch:
 
     def _find_by_name(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
         size = len(name.encode())
-        # A window decides the order before anything else, so a page that is full after one is the same however many
-        # follow.
+        # The window is the first part of the order, so a page that a window fills does not depend on later windows.
         for window, paths in enumerate(self._windows(name, fold=fold)):
             if window and len(self._found) > self._question.after + self._question.limit:
                 self._is_counted = False
@@ -277,12 +276,12 @@ class SymbolSearch:
                 for offset, role in symbols.places(name, fold=fold):
                     checkpoint()
                     if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
-                        # Only where it stands is kept; signatures are read for the page that is shown.
+                        # Only the position is kept; signatures are read for the page that is shown.
                         yield _Place(window, RANK[role], tier, unlike, path, offset, size)
 
     @LazyAttribute
     def _targets(self) -> list[Definition]:
-        """Return what a qualified name means: where a type does not define it, what it inherits."""
+        """Return the definitions of a qualified name; if its type does not define it, the inherited ones."""
         if not self._qualifiers:
             return []
         named = self._navigator.define(self._name)
@@ -290,14 +289,14 @@ class SymbolSearch:
         return own or self._navigator.find_in_bases(self._qualifiers, self._name)
 
     def _is_meant(self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
-        """Whether a place of a qualified name's last part is about what the whole of it means."""
+        """Whether an occurrence of a qualified name's last part refers to what the whole name means."""
         if not self._qualifiers:
             return True
-        if symbols.index_at(offset) >= 0 or not self._targets:  # something outside: what is written must do
+        if symbols.index_at(offset) >= 0 or not self._targets:  # outside the project, only the text can be compared
             if any((path, offset) == one.key for one in self._targets):
                 return True
             return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
-        # Confidence in any of the meanings is enough: a qualified name may have several definitions.
+        # One sufficiently certain target is enough: a qualified name may have several definitions.
         resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(
             Use(path, symbols, offset)
         )
@@ -306,7 +305,7 @@ class SymbolSearch:
         return sure is not None and sure >= GUESS
 
     def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
-        """Yield the files that may have a name: all at once, or this many at a time, those that define it first."""
+        """Yield the files that may have a name: all together, or in groups of MOST_OPENED, defining files first."""
         roles, source = self._question.roles, self._source
         if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
             yield defining
@@ -316,7 +315,7 @@ class SymbolSearch:
         if defining is None:
             yield paths
             return
-        # Those that define it first, so that the first page has the definitions whatever else is left for later.
+        # Defining files come first, so that the first page has the definitions whatever is left for later pages.
         leading = frozenset(defining)
         paths = sorted(paths, key=lambda path: (path not in leading, tier_of(path), path))
         first = max(MOST_OPENED, len(leading))
@@ -324,7 +323,7 @@ class SymbolSearch:
             yield sorted(paths[start:end])
 
     def _find_by_prefix(self, start: str, *, fold: bool) -> Iterator[_Place]:
-        """Yield definitions whose name begins so, the shortest first."""
+        """Yield definitions whose names begin with a prefix, shortest first."""
         windows = self._name_windows(start, fold=fold)
         looked_at: set[bytes] = set()
         for number in count():
@@ -337,7 +336,7 @@ class SymbolSearch:
             for path, symbols in self._open_files(window.paths, _holder(start, fold=fold)):
                 for index, name in symbols.beginning(start, fold=fold):
                     checkpoint()
-                    # A name that no table has yet is told where its file, which has changed, is met first.
+                    # A name that is in no table yet is reported when its changed file is first opened.
                     own, known = name.lower(), window.known
                     is_new = known is not None and own not in known and path not in looked_at
                     if window.names is not None and own not in window.names and not is_new:
@@ -351,13 +350,13 @@ class SymbolSearch:
                 return
 
     def _name_windows(self, start: str, *, fold: bool) -> Iterator[_NameWindow]:
-        """Yield names that begin so, with the files that define them, not many at a time; all where these are few.
+        """Yield names with a prefix in small groups, with their defining files; if these are few, all together.
 
-        The name itself comes first, before the others are listed: in a large tree a page is often full by then.
+        The prefix itself, as a name, comes first, before the others are listed: in a large tree it often fills a page.
         """
         source = self._source
         every = source.defining(start, prefix=True)
-        # Not worth windows.
+        # Too few files for groups.
         if every is None or len(every) <= 2 * OPENED_TOGETHER:
             yield _NameWindow(source.candidates(start, fold=fold) if every is None else every)
             return
@@ -370,7 +369,7 @@ class SymbolSearch:
         itself = start.encode().lower()
         yield from cut(set(source.defining(start, prefix=False) or ()), {itself}, None)
         listed = source.names(start, FUZZY_NAMES)
-        # Names of files that have changed since are in no table; they are told from these.
+        # Names from files changed since are in no table; comparing with these finds them.
         known = frozenset(name.encode().lower() for name in listed)
         names: set[bytes] = set()
         paths: set[bytes] = set()
@@ -387,7 +386,7 @@ class SymbolSearch:
     def _open_files(
         self, paths: Iterable[bytes], holds: Callable[[bytes], bool]
     ) -> Iterator[tuple[bytes, FileSymbols]]:
-        """Yield the files asked about whose text holds what is looked for."""
+        """Yield the files in the question's scope whose text contains the name."""
         keep, answer = self._question.keep, self.answer
         for path in paths:
             if keep is not None and not keep(path):
@@ -399,7 +398,7 @@ class SymbolSearch:
                 answer.count_skips(opened.reason)
             elif opened is not None:
                 answer.files_read += 1
-                # The first ones: a page shows the best, and these were opened first.
+                # The first ones are kept: a page shows the best, and these were opened first.
                 if len(self._held) < HELD:
                     self._held[path] = opened
                 yield path, opened
@@ -414,8 +413,8 @@ class SymbolSearch:
                 return False
         return True
 
-    def _describe(self, place: _Place) -> Found | None:
-        """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
+    def _describe(self, place: _Place) -> FoundSymbol | None:
+        """Return an occurrence in its file: with a definition's signature, or the line that uses the name."""
         checkpoint()
         path = place.path
         symbols = self._held.get(path) or self._source.open(path)
@@ -429,7 +428,7 @@ class SymbolSearch:
             columns = counted.place(place.offset)[1], counted.place(place.offset + place.size)[1]
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
-            return Found(path, symbols.language, occurrence, line, "", order, columns=columns)
+            return FoundSymbol(path, symbols.language, occurrence, line, "", order, columns=columns)
         signature, doc = symbols.signature(index), symbols.documentation(index)
         body: list[str] = []
         room = self._question.body_chars if occurrence.role == "definition" else 0
@@ -440,25 +439,25 @@ class SymbolSearch:
                 body.append(f"… {occurrence.end_line + 1 - number} more lines, from {number}")
                 break
             body.append(text)
-        return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
+        return FoundSymbol(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a text has the letters of a name."""
-    # A search of bytes is far cheaper than opening the symbols of a file that lacks the name.
+    """Return a function that checks whether a text contains a name."""
+    # Searching bytes is far cheaper than opening the symbols of a file without the name.
     wanted = name.encode().lower() if fold else name.encode()
     return lambda data: wanted in (data.lower() if fold else data)
 
 
 def count_words(text: bytes, name: str, *, fold: bool) -> int:
-    """Return how often a name is in a text as a word, whatever it is there."""
+    """Return how often a name occurs as a word in a text, in any role."""
     checkpoint()
     word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)", re.IGNORECASE if fold else re.NOFLAG)
     return len(word.findall(text))
 
 
 def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, float]]:
-    """Return the names most like one, with how like they are, 0 to 100."""
+    """Return the names most similar to one, with their similarity, 0 to 100."""
     near: list[tuple[str, float]] = []
     for start in range(0, len(known), COMPARED):
         checkpoint()  # comparing holds the interpreter's lock

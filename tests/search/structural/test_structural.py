@@ -129,7 +129,7 @@ def test_a_file_that_matches_has_every_literal_of_the_pattern(data: st.DataObjec
         if data.draw(st.booleans()) and "$" not in pattern and pattern[first:last]:
             pattern = pattern[:first] + data.draw(st.sampled_from(["$", "$$$"])) + name + pattern[last:]
     matcher = Matcher(pattern, "$A" if "$A" in pattern else None)
-    problem, _, literals = matcher.understand(language)
+    problem, _, literals = matcher.parse(language)
     for other, sample in TREES.values():
         if other == language and not problem and matcher.match(language, sample, 0, 5)["count"]:
             assert all(literal in sample for literal in literals)
@@ -171,7 +171,7 @@ async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 async def test_no_process_stays_when_the_answer_is_no_longer_wanted() -> None:
-    room = structural_matcher._ROOM._value
+    slots = structural_matcher._SLOTS._value
     with repository() as root:
         put(root, {"a.py": b"foo(1)\n", "b.py": b"foo(2)\n" * 50_000})
         async with opened(root) as workspace:
@@ -184,7 +184,7 @@ async def test_no_process_stays_when_the_answer_is_no_longer_wanted() -> None:
                 search_structural(snapshot, StructuralQuestion(pattern="foo($A)", limit=10_000))
             first = await ask(workspace, "foo($A)", limit=1)
             assert first.next == Position(b"a.py", 1)
-    assert structural_matcher._ROOM._value == room
+    assert structural_matcher._SLOTS._value == slots
 
 
 class Deserted:
@@ -201,11 +201,11 @@ class Deserted:
 
 
 def test_a_place_is_given_back_when_nobody_waits_any_more() -> None:
-    room = structural_matcher._ROOM._value
+    slots = structural_matcher._SLOTS._value
     token = CURRENT_TURN.set(Deserted())
     try:
         with pytest.raises(Abandoned):
             structural_matcher.StructuralMatcher[int]("foo($A)", None, ["python"])
     finally:
         CURRENT_TURN.reset(token)
-    assert structural_matcher._ROOM._value == room
+    assert structural_matcher._SLOTS._value == slots
