@@ -81,8 +81,8 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     text = b"\n".join([b"", *identifiers, b"", b""])
     classes = np.frombuffer(text.translate(_CLASS), np.uint8)
     before, here, after = classes[:-2], classes[1:-1], classes[2:]
-    # A word begins where the class changes, except for a capital and the small letters it leads; of several capitals
-    # before a small letter the last one leads it.
+    # A word begins where the class changes, except between a capital and the lower-case letters after it; if several
+    # capitals precede a lower-case letter, the last one begins the word.
     begins = (here != before) & (here != _OTHER) & ((before != _UPPER) | (here != _LOWER))
     begins |= (before == _UPPER) & (here == _UPPER) & (after == _LOWER)
     inner = np.flatnonzero(begins & (before != _OTHER)) + 1
@@ -92,7 +92,7 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def places_of(rows: Ints, lengths: Ints) -> Ints:
-    """Return the places of the items of some rows, in a flat list of all rows that have this many items each."""
+    """Return the indexes of some rows' items in the flat list of all rows; ``lengths``: the items of each row."""
     chosen = lengths[rows]
     first = (np.cumsum(lengths) - lengths)[rows]
     return np.repeat(first - (np.cumsum(chosen) - chosen), chosen) + np.arange(int(chosen.sum()))

@@ -92,7 +92,7 @@ def parse(line: bytes) -> object:
     """Return the JSON value of a line; None where the daemon's stricter parser refuses it."""
 
     def refuse(constant: str) -> object:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     try:
         text = line.decode()

@@ -90,7 +90,7 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
         if os.path.dirname(outer) == os.path.join(common, b"worktrees"):  # a submodule of a second work tree
             return _check_owner(common)
         break
-    raise ValueError("no submodule of ours")
+    raise ValueError("not a submodule of this repository")
 
 
 def belongs_to(root: bytes, owner: bytes) -> bool:
@@ -126,11 +126,11 @@ def _check_owner(folder: bytes) -> bytes:
     """Return a folder if it belongs to this user.
 
     Raises:
-        PermissionError: it is not.
+        PermissionError: it does not.
 
     """
     if os.lstat(folder).st_uid != os.geteuid():
-        raise PermissionError("somebody else's")
+        raise PermissionError("belongs to another user")
     return folder
 
 

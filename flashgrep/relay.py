@@ -214,8 +214,8 @@ class Relay:
     def _note_subscription(self, item: dict[str, object]) -> None:
         params = item.get("params")
         project = json.dumps(params.get("project") if isinstance(params, dict) else None)
-        # Removed and added at the end: the dictionary's order is then that of the last request, and the oldest one
-        # goes.
+        # Removed and added at the end, so that the dictionary is in the order of requests and the oldest one is
+        # dropped.
         self._subscriptions.pop(project, None)
         if item["method"] == SUBSCRIBE:
             self._subscriptions[project] = (json.dumps(item).encode() + b"\n", id_key(item) if "id" in item else None)
@@ -276,7 +276,7 @@ class Relay:
     # Between two daemons
 
     def _lose_daemon(self, wire: socket.socket) -> None:
-        """Answer what was in flight with an error; what the daemon has not got whole waits for the next one."""
+        """Answer requests in flight with an error; those not yet sent completely wait for the next daemon."""
         wire.close()
         self._wire = None
         self._sent = 0
@@ -309,7 +309,7 @@ class Relay:
     def _note_trouble(self, why: str) -> None:
         """Report what is wrong, and wait before the next attempt, longer each time."""
         now = time.monotonic()
-        # A pause between attempts is no calm, hence both durations.
+        # A pause between attempts does not count as calm, hence both durations.
         self._troubles = 1 if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE else self._troubles + 1
         self._last_trouble, self._why = now, why
         more = self._troubles - FREE_TROUBLES
@@ -335,7 +335,7 @@ class _Attempt:
         self.done, self._tell = os.pipe()
         self.wire: socket.socket | None = None
         self.unread = b""
-        """What the host is to have of the daemon's side of it."""
+        """What the daemon sent during the handshake that must reach the host."""
         self.problem = ""
         # A daemon thread: one still connecting when the host ends must not keep this process alive.
         threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
@@ -354,14 +354,14 @@ class _Attempt:
         except (OSError, ValueError) as error:
             self.problem = str(error)
         finally:
-            # Success or not, the reader of ``done`` is woken, after all that it will read here has been set.
+            # In any case wake the reader of ``done``, after setting everything that it will read here.
             os.close(self._tell)
 
 
 def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> bytes:
-    """Send lines, each after the answer to the one before, which the host has had from an earlier daemon.
+    """Send lines, each after the answer to the previous one; the host has these answers from an earlier daemon.
 
-    Return what it is to have all the same: how the projects are that it follows, and what came after the last answer.
+    Return what must still reach the host: the status of subscribed projects, and what follows the last answer.
     """
     held, news = b"", bytearray()
     for data, key in handshake:
@@ -385,7 +385,7 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
 
 
 def _tell_status(asked: bytes, answer: bytes) -> bytes:
-    """Return the answer to a repeated subscription as the notification that a change is told by; nothing for others."""
+    """Return the answer to a repeated subscription as a status notification; nothing for other requests."""
     request, answered = ([*items_of(parse(line)), {}][0] for line in (asked, answer))
     if request.get("method") != SUBSCRIBE:
         return b""
@@ -397,5 +397,5 @@ def _tell_status(asked: bytes, answer: bytes) -> bytes:
 
 def _send_eof(wire: socket.socket | None) -> None:
     if wire is not None:
-        with suppress(OSError):  # the daemon has gone: reading tells
+        with suppress(OSError):  # the daemon has ended; reading will report it
             wire.shutdown(socket.SHUT_WR)

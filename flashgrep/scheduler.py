@@ -1,4 +1,4 @@
-"""Lookups of many clients share the processors: start-time fair queueing over connections, by processor time.
+"""Sharing the processors among the lookups of many clients: start-time fair queueing over connections.
 
 Threads of one interpreter only compete for the processor, so one lookup runs here at a time and the others wait for
 their turn here or for a worker process. The connection that has had the least time is next (start-time fair queueing:
@@ -69,7 +69,7 @@ class Workers(Protocol):
 
     @property
     def serving(self) -> Collection[Hashable]:
-        """Places whose lookups wait for a worker: one has them loaded and is not busy with a long one."""
+        """Places whose lookups should wait for a worker: one has them loaded and is not busy with a long lookup."""
 
     @property
     def has_idle(self) -> bool:
@@ -79,7 +79,7 @@ class Workers(Protocol):
         """Return a worker that has nothing to do and can answer about a place."""
 
     def want(self, place: Hashable, waiting: int) -> None:
-        """Note that this many lookups of a place wait just now."""
+        """Report that this many lookups of a place are waiting."""
 
 
 class Portable(Protocol[ResultT_co]):
@@ -87,7 +87,7 @@ class Portable(Protocol[ResultT_co]):
 
     @property
     def place(self) -> Hashable:
-        """What it is about, which a worker has to have loaded."""
+        """What it is about, which a worker must have loaded."""
 
     @property
     def limit(self) -> float:
@@ -173,8 +173,8 @@ class Scheduler:
         self._running: _Task | None = None
         self._begun = 0
         self._now = 0.0
-        """Virtual time: that of the lookup which began last, and on by each connection's share of the service since.
-        Else whoever comes back at once would be before one that gave way, for ever."""
+        """Virtual time: that of the lookup that began last, advanced by each connection's share of the service since.
+        Otherwise a connection that returns at once would always precede one that yielded."""
         self._limiter: anyio.CapacityLimiter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
@@ -302,8 +302,8 @@ class Scheduler:
                 served, number, task = heapq.heappop(self._for_workers)
                 if task.portable is None or task.worker is not None or task.stopped:
                     continue  # it runs, or has run
-                # Its flow has been served since: back to where it belongs now, instead of keeping the heap in order all
-                # along.
+                # Its flow has been served since then: push it back in its new position, instead of keeping the heap in
+                # order all the time.
                 if task.flow.served > served:
                     heapq.heappush(self._for_workers, (task.flow.served, number, task))
                     continue

@@ -1,6 +1,6 @@
-"""Lookups of one question about several projects share a turn: threads are switched once, not once per project.
+"""Lookups of one query over several projects share a turn, so that threads are switched once, not once per project.
 
-A lookup in a small project takes 0.1 ms, its way to a thread and back several times that.
+A lookup in a small project takes 0.1 ms, switching to a thread and back several times that.
 """
 
 import asyncio
@@ -17,40 +17,40 @@ from anyio.abc import TaskGroup
 from flashgrep.checkpoint import Abandoned
 
 SHARED_SECONDS = 0.05
-"""Processor time of a shared turn, and the time that one lookup may hold up the others. What it has not come to then
-has turns of its own: in the daemon, or in a worker."""
+"""Processor time of a shared turn, and the longest time that one lookup may delay the others. Lookups that have not
+started by then get turns of their own, in the daemon or in a worker."""
 
 Look: TypeAlias = Callable[[], Any]
 Begin: TypeAlias = Callable[[], Look]
-"""Called on the event loop when the turn has come; what it returns runs in a thread."""
+"""Called on the event loop when the turn has come; returns the function to run in a thread."""
 Ended: TypeAlias = "asyncio.Future[tuple[Any] | None]"
-"""Its result; None: it needs its own turn."""
+"""The result of a lookup; None: it needs its own turn."""
 
 
 class SharedTurn:
-    """Collects the lookups that the tasks of one question ask for at the same time; for one event loop."""
+    """Collects the lookups that the tasks of one query request at the same time; for one event loop."""
 
     def __init__(self, tasks: TaskGroup) -> None:
-        """``tasks``: the question's."""
+        """``tasks``: of the query."""
         self._tasks = tasks
-        self._asked: list[tuple[Begin, Ended]] = []
+        self._requested: list[tuple[Begin, Ended]] = []
 
     async def run(self, begin: Begin, run_turn: Callable[[Begin], Awaitable[object]]) -> tuple[Any] | None:
-        """Run a lookup alongside others; return its result. None: it has to have a turn of its own.
+        """Run a lookup in a turn with others and return its result; None if it needs a turn of its own.
 
-        ``run_turn`` runs any lookup in a turn.
+        ``run_turn`` runs a function in a turn.
         """
         loop = asyncio.get_running_loop()
         ended: Ended = loop.create_future()
-        self._asked.append((begin, ended))
-        if len(self._asked) == 1:  # tasks that were started together ask within one step of the loop
+        self._requested.append((begin, ended))
+        if len(self._requested) == 1:  # tasks started together request their lookups within one step of the loop
             loop.call_soon(self._tasks.start_soon, self._run_turn, run_turn)
         return await ended
 
     async def _run_turn(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
-        # Later requests begin the next batch.
-        batch = _Batch(self._asked)
-        self._asked = []
+        # Later requests form the next batch.
+        batch = _Batch(self._requested)
+        self._requested = []
         try:
             with batch.scope:
                 await run_turn(batch.begin)
@@ -61,65 +61,65 @@ class SharedTurn:
 class _Batch:
     """The lookups of one turn."""
 
-    def __init__(self, asked: list[tuple[Begin, Ended]]) -> None:
+    def __init__(self, requested: list[tuple[Begin, Ended]]) -> None:
         self.scope = anyio.CancelScope()
-        """Cancelled once nobody waits for any of them."""
-        self._asked = asked
+        """Cancelled once no result is awaited any more."""
+        self._requested = requested
         self._left: deque[tuple[Look, Ended]] = deque()
         self._outcomes: deque[_Outcome] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        for _, ended in asked:
+        for _, ended in requested:
             ended.add_done_callback(self._note_end)
 
     def begin(self) -> Look:
-        """Begin all of them."""
-        for begin, ended in self._asked:
+        """Begin all lookups; return the function that runs them in the turn's thread."""
+        for begin, ended in self._requested:
             with _Outcome(ended) as outcome:
                 self._left.append((begin(), ended))
                 continue
-            self._outcomes.append(outcome)  # what cannot start fails by itself
+            self._outcomes.append(outcome)  # a lookup that cannot begin fails on its own
         self._watch(-1)
         return self._look
 
     def _watch(self, ended: int) -> None:
-        """Wait no longer for a lookup that holds up the others; ``ended``: how many had ended at the last look."""
+        """Stop waiting for a lookup that delays the others; ``ended``: how many had ended at the last check."""
         if len(self._outcomes) == ended:
             self.release()
         else:
             self._timer = asyncio.get_running_loop().call_later(SHARED_SECONDS, self._watch, len(self._outcomes))
 
     def release(self) -> None:
-        """Hand out what has ended; have those that have not begun get turns of their own."""
+        """Deliver the results of lookups that have ended; those that have not started get turns of their own."""
         if self._timer is not None:
             self._timer.cancel()
         while self._outcomes:
             self._outcomes.popleft().settle()
-        with suppress(IndexError):  # the thread takes them, too
+        with suppress(IndexError):  # the thread takes lookups concurrently
             while True:
                 _, ended = self._left.popleft()
                 if not ended.done():
                     ended.set_result(None)
 
     def _look(self) -> None:
-        # Processor time: how long the thread waits for the interpreter's lock says nothing of the lookups.
+        # Processor time, since the time spent waiting for the interpreter's lock says nothing about the lookups.
         until = time.thread_time() + SHARED_SECONDS
         while time.thread_time() < until:
             try:
                 look, ended = self._left.popleft()
-            except IndexError:  # all have begun, or were released just now
+            except IndexError:  # all have started, or were just released
                 return
-            if not ended.done():  # else it was cancelled
+            if not ended.done():  # otherwise it was cancelled
                 with _Outcome(ended) as outcome:
                     outcome.result = look()
                 self._outcomes.append(outcome)
 
     def _note_end(self, _: Ended) -> None:
-        if all(ended.done() for _, ended in self._asked):
+        if all(ended.done() for _, ended in self._requested):
             self.scope.cancel()
 
 
 class _Outcome:
-    """What a lookup has come to; its errors stay here, until they are raised where it is awaited."""
+    """The outcome of a lookup; an error is kept until it is raised where the lookup is awaited."""
 
     def __init__(self, ended: Ended) -> None:
         self.result: Any = None
@@ -131,19 +131,19 @@ class _Outcome:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         self._error = error
-        return not isinstance(error, Abandoned)  # that is about the turn
+        return not isinstance(error, Abandoned)  # which concerns the whole turn
 
     def settle(self) -> None:
-        """Tell who waits for it; on the event loop."""
+        """Deliver the outcome; on the event loop."""
         if self._ended.done():  # cancelled
             return
         if self._error is None:
             self._ended.set_result((self.result,))
-        elif isinstance(self._error, StopIteration):  # which no future takes
-            self._ended.set_exception(RuntimeError("a look-up raised StopIteration"))
+        elif isinstance(self._error, StopIteration):  # which a future does not accept
+            self._ended.set_exception(RuntimeError("a lookup raised StopIteration"))
         else:
             self._ended.set_exception(self._error)
 
 
 SHARED_TURN: ContextVar[SharedTurn | None] = ContextVar("SHARED_TURN", default=None)
-"""That of the question which a task is a part of."""
+"""The shared turn of the query that a task belongs to."""

@@ -1,7 +1,7 @@
-"""Asks a team's server about repositories that are not on this machine (docs/team.md).
+"""Forwards calls about repositories that are not on this machine to a team's server (docs/team.md).
 
-Only reading methods, and only calls that name one project unknown here, go there. The address and the token are the
-user's own settings: a repository cannot set them, and the token is sent only to that address.
+Only methods that read are forwarded, and only for calls that name a project unknown here. The address and the token are
+the user's own settings: a repository cannot set them, and the token is sent only to that address.
 """
 
 import os
@@ -36,10 +36,11 @@ from flashgrep.paths import TEAM_TOKEN_VARIABLE
 from flashgrep.registry import Call, Registry
 
 AVOID_SECONDS: Final = 15.0
-"""A server that did not answer is not asked for this long: each further question would wait for it, too."""
+"""A server that did not respond gets no calls for this long, since each one would have to wait for it."""
 REMEMBERED_SECONDS: Final = 60.0
+"""How long the address of a repository is cached."""
 MOST_ASKED: Final = 8
-"""Questions at a time: each holds a thread."""
+"""Concurrent calls, each of which occupies a thread."""
 MOST_TOKEN: Final = 4096
 ERRORS: Final = {
     one.code: one for one in (InvalidParams, NotFound, Unavailable, TooLarge, DeadlineExceeded, Busy, Forbidden)
@@ -54,20 +55,20 @@ class TeamLink:
     environ: Mapping[str, str]
     _away_until: float = 0.0
     _addresses: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Of the team's repositories asked recently: until when it is believed, and the address."""
+    """A cache of the addresses of the team's repositories, each with its expiry."""
     _limit: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED))
 
     async def ask(self, method: str, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
-        """Return a method's result; ``deadline`` on the clock of time.monotonic().
+        """Return a method's result from the server; ``deadline`` by time.monotonic().
 
         Raises:
-            FlashgrepError: what the server answers.
-            Unavailable: team_away, it does not answer, or not in time, or refuses the token.
+            FlashgrepError: the server's own error.
+            Unavailable: team_away, it does not respond in time, or rejects the token.
 
         """
         team, now = self.settings.team, time.monotonic()
         if now < self._away_until:
-            raise self.away("it did not answer a moment ago")
+            raise self.away("it did not respond a moment ago")
         seconds = team.timeout_seconds if deadline is None else max(0.1, min(team.timeout_seconds, deadline - now))
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
@@ -83,7 +84,7 @@ class TeamLink:
             return endpoint.request("/rpc", body)
 
         answer = None
-        with anyio.move_on_after(seconds):  # a name that is looked up has no other bound
+        with anyio.move_on_after(seconds):  # resolving a host name has no other timeout
             try:
                 answer = await anyio.to_thread.run_sync(post, abandon_on_cancel=True, limiter=self._limit)
             except (ProviderUnavailable, OSError) as error:
@@ -91,14 +92,14 @@ class TeamLink:
                 raise self.away(str(error)) from error
         if answer is None:
             self._away_until = time.monotonic() + AVOID_SECONDS
-            raise self.away(f"no answer within {seconds:g} s")
+            raise self.away(f"no response within {seconds:g} s")
         found = answer if isinstance(answer, dict) else {}
         if isinstance(result := found.get("result"), dict):
             return result
         raise self._read_error(found.get("error"))
 
     async def find_here(self, call: Call[Any], project: str) -> str | None:
-        """Return the name of a project here that is a clone of the team's repository; None: there is none.
+        """Return the name of a local project that is a clone of the team's repository, or None.
 
         Raises:
             NotFound, Unavailable: as ``ask``.
@@ -120,24 +121,24 @@ class TeamLink:
             return None
 
     def away(self, why: str) -> Unavailable:
-        """Return the error that says that the server could not be asked."""
-        return Unavailable(f"the team's server cannot be asked: {why}", reason="team_away", team=self.settings.team.url)
+        """Return the error that says that the server is unavailable."""
+        return Unavailable(f"the team's server is unavailable: {why}", reason="team_away", team=self.settings.team.url)
 
     def _read_error(self, error: Any) -> FlashgrepError:
-        """Return an error that the server answered as one of ours."""
+        """Return an error response of the server as one of our errors."""
         if not isinstance(error, dict) or not isinstance(error.get("message"), str):
-            return self.away("its answer is none of JSON-RPC")
+            return self.away("its response is not JSON-RPC")
         data = error.get("data")
-        told = {str(name): value for name, value in data.items()} if isinstance(data, dict) else {}
-        reason = told.pop("reason", None)
-        told.pop("message", None)
+        details = {str(name): value for name, value in data.items()} if isinstance(data, dict) else {}
+        reason = details.pop("reason", None)
+        details.pop("message", None)
         code: Any = error.get("code")
         kind = ERRORS.get(code, Unavailable) if isinstance(code, int) else Unavailable
-        return kind(error["message"], reason=reason if isinstance(reason, str) else None, **told)
+        return kind(error["message"], reason=reason if isinstance(reason, str) else None, **details)
 
 
 def join_team(registry: Registry, link: TeamLink) -> Registry:
-    """Return the methods; those that read revisions ask the team about a project that is not known here."""
+    """Return the methods; those that read revisions are forwarded for projects that are unknown here."""
     return Registry(
         replace(one, run=partial(_ask_here_first, link, one.name, one.run))
         if one.safety == "reads"
@@ -151,9 +152,9 @@ def join_team(registry: Registry, link: TeamLink) -> Registry:
 async def _ask_here_first(
     link: TeamLink, name: str, run: Callable[[Any, Any], Awaitable[Any]], call: Call[Any], params: Any
 ) -> Any:
-    """Answer a call here, or there where it names a project that is none here.
+    """Answer a call here, or forward it if it names a project that is unknown here.
 
-    A repository of the team that is here under another name is answered from here, as far as it has the revision.
+    If a local project is a clone of the team's repository, it answers, provided that it has the revision.
     """
     try:
         return await run(call, params)
@@ -161,7 +162,7 @@ async def _ask_here_first(
         project = params.project
         is_bound = error.reason == "outside_root" and call.session.capabilities.asks_team
         is_unknown = error.reason == "project_not_found" or (is_bound and project and not call.host.is_known(project))
-        # A path is a folder's of this machine, whether it is there or not: no other machine is told of it.
+        # A path names a folder of this machine, existing or not, and is never sent to another machine.
         if not project or project[0] in "/~." or "\\" in project or not is_unknown:
             raise
         given = params.model_dump(mode="json", exclude_unset=True)
@@ -179,7 +180,7 @@ async def _ask_here_first(
 
 
 def _note(result: dict[str, Any], source: str) -> dict[str, Any]:
-    """Say in an answer's coverage where it is from."""
+    """Add the source of an answer to its coverage."""
     coverage = result.get("coverage")
     if isinstance(coverage, dict):
         coverage["detail"] = "; ".join(filter(None, [coverage.get("detail"), source]))

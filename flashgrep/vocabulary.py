@@ -97,48 +97,49 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     | dict.fromkeys(("references", "refs", "use", "uses", "usage", "usages"), "call reference"),
     "kind": {"var": "variable", "const": "constant"} | dict.fromkeys(("func", "fn", "def"), "function method"),
 }
-"""Values of a choice as other tools call them; in a list of choices also several, and the plurals of all."""
+"""What other tools call the values of a choice; in a list, one such name may stand for several choices, and plurals are
+accepted."""
 REMARKS: Final = frozenset({"explanation", "reason", "description", "tool_summary", "tool_action"})
-"""Names of texts that explain why a call is made, which many hosts make their models add."""
+"""Fields that explain why a call is made; many hosts make their models add them."""
 TO_THE_END: Final = -1
-"""The ``end_line`` of tools that count from after."""
+"""The ``end_line`` of other tools for the end of the file."""
 RANGES: Final = ("view_range", "line_range", "lines", "range")
-"""A first and a last line in one: ``[10, 20]`` or ``"10-20"``."""
+"""Fields with both the first and the last line: ``[10, 20]`` or ``"10-20"``."""
 NOTHING: Final = frozenset({"", "null", "None", "undefined"})
-"""Values that mean a field is left out."""
+"""Values that mean that a field is omitted."""
 MOST_JSON: Final = 256 * 1024
-"""Characters of a text that is read as JSON. A line's values are counted before it is parsed, these are not."""
+"""Characters of a text parsed as JSON. The values of a request are counted before it is parsed, but not those in it."""
 MOST_NAME: Final = 100
 """Characters of a name that is looked up or compared."""
 NEAR_ENOUGH: Final = 70
-"""Out of 100; below it, a name was not meant."""
+"""Out of 100; less similar names are not suggested."""
 _DECLARED: Final = re.compile(
     r"(?:(?:async|export|public|pub) )*(?:def|class|function|func|fn|struct|interface|trait|enum|method) "
     r"([^\s(]+)(?:\(.*\))?:?"
 )
-"""A symbol as it is declared, or as it is spoken of: ``def turn(self)``."""
+"""A symbol written as its declaration: ``def turn(self)``."""
 SYNONYM_OF: Final = {
     other: name
     for name in ("path", "symbol_name", "start_line", "end_line")
     for other in SYNONYMS[name].split()
     if name != "symbol_name" or other != "query"
 }
-"""Other names of the members of a place that is given as an object."""
+"""Alternative names of the members of a place given as an object."""
 _LISTED: Final = re.compile(r"[^,{}\s]*[*/][^,{}\s]*(?:, ?[^,{}\s]*[*/][^,{}\s]*)+")
-"""Several globs in one text, as ``*.py,*.ts``: names alone may have a comma in them, and braces have their own."""
+"""Several globs in one text, such as ``*.py,*.ts``; not plain names, which may contain commas, and not braces."""
 _SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
 MOST_CHOICES: Final = 1_000
-"""Items of a list in which other names of choices are looked for; fields take fewer."""
+"""Longer lists are not searched for alternative names of choices; no field accepts that many items."""
 _PLAIN: Final = frozenset({str, int, float, bool, None})
 _DROP: Final = object()
 
 
 VERBATIM: Final = "verbatim"
-"""Mark of a field that takes a text as it is and nothing else for one: ``Annotated[str, VERBATIM]``."""
+"""Marks a field whose text is never interpreted or converted: ``Annotated[str, VERBATIM]``."""
 
 
 class FieldProblem(ValueError):
-    """Parameters that cannot be understood: which field, and why."""
+    """Parameters that cannot be interpreted: the field, and the problem."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(problem)
@@ -148,7 +149,7 @@ class FieldProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a field's type takes, as far as it decides what else is read as it."""
+    """The properties of a field's type that decide which other forms of values are accepted."""
 
     kinds: frozenset[Any]
     """``str``, ``list``, ``dict``, ``int``, ``float``, ``bool``, ``None``."""
@@ -159,7 +160,7 @@ class _Shape:
     """Choices of a list's items."""
 
     def read(self, value: Any, names: Mapping[str, str]) -> Any:
-        """Return the value in the form the field takes; ``_DROP``: it stands for the default."""
+        """Return the value in the form that the field accepts; ``_DROP``: use the default."""
         kinds = self.kinds
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is None and None not in kinds and self.optional:
@@ -167,20 +168,19 @@ class _Shape:
         elif isinstance(value, str):
             value = self._read_text(value, names)
         elif list in kinds and (is_number or (isinstance(value, dict) and dict not in kinds)):
-            # One item where a list is meant.
+            # A single item for a list.
             value = [value]
         elif isinstance(value, list) and kinds <= _PLAIN and len(value) == 1:
-            # A list of one where a single value is meant.
+            # A list of one item for a single value.
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
-            # A text that looks like a number, as a model writes ``query: 404``. Not for verbatim text: 1e3 would be
-            # "1000.0".
+            # A number for a text, as in ``query: 404``. Not for verbatim text, where 1e3 would become "1000.0".
             value = str(value)
         if isinstance(value, list) and self.items and len(value) <= MOST_CHOICES:
-            # Another name of a choice stands for it, or for several; so does the plural.
+            # Replace alternative names and plurals of choices.
             read = list[Any]()
             for item in value:
-                # A choice as it is written is never translated.
+                # The exact name of a choice is never replaced.
                 folded = item.strip().lower() if isinstance(item, str) and item not in self.items else ""
                 known = (
                     names.get(name) or (name if name in self.items else "")
@@ -194,15 +194,15 @@ class _Shape:
     def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
         if self.optional and not self.verbatim and text.strip() in NOTHING:
             return _DROP
-        # Where a field takes a text as well as a list, a text that looks like JSON is that text.
+        # If a field accepts both a text and a list, a text that looks like JSON stays a text.
         is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
         if self.choices and not is_list:
             folded = text.strip().lower()
             return names.get(folded, folded) if {folded, names.get(folded)} & self.choices else text
         if text in self.choices or not (is_list or (dict in self.kinds and str not in self.kinds)):
             return text
-        # A list or an object may be written as JSON. What is none is the text itself: ``[ab]*`` is a glob, and so is
-        # ``[1]``, though it is a list of a number as well.
+        # A list or an object may be given as JSON. Anything else is the text itself: ``[ab]*`` is a glob, and so is
+        # ``[1]``, although that is also a list of a number.
         found: Any = text
         if len(text) <= MOST_JSON and text.lstrip()[:1] in {"[", "{"}:
             with suppress(ValueError):
@@ -214,12 +214,12 @@ class _Shape:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The names and forms by which one method's parameters are taken; made once for each model."""
+    """The names and forms accepted for one method's parameters; made once per model."""
 
     fields: tuple[str, ...]
     """The names a caller may use, in the order of declaration."""
     names: dict[str, str] = field(default_factory=dict)
-    """Other names, each with the field it stands for."""
+    """Alternative names, each with its field."""
     _shapes: dict[str, _Shape] = field(default_factory=dict)
 
     @classmethod
@@ -230,9 +230,9 @@ class Vocabulary:
         for name, declared in model.model_fields.items():
             shown = declared.alias or name
             for other in SYNONYMS.get(shown, "").split():
-                # A method's own field of that name is meant, if it has one.
+                # The method's own field of that name takes precedence.
                 if other not in accepted:
-                    # Of two fields that could be called so the first one declared is meant.
+                    # If two fields share an alternative name, the one declared first takes precedence.
                     made.names.setdefault(other, shown)
             parts = [*declared.metadata, *_parts(declared.annotation)]
             kinds = frozenset(_kind(part) for part in _parts(declared.annotation) if part is not VERBATIM)
@@ -245,10 +245,10 @@ class Vocabulary:
         return made
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters by the fields' own names and in their form.
+        """Return the parameters under the fields' own names, in the form the fields accept.
 
         Raises:
-            FieldProblem: a name that no field has, or one field given twice, with different values.
+            FieldProblem: an unknown name, or a field given twice, with different values.
 
         """
         taken: dict[str, Any] = {}
@@ -256,30 +256,30 @@ class Vocabulary:
         for name, value in given.items():
             shape = self._shapes.get(name)
             if shape is None:
-                # Own names first: another name only fills what they leave open.
+                # Own names first: an alternative name only sets a field that is not given by its own name.
                 others.append((name, value))
             else:
                 self._take(taken, name, shape.read(value, VALUES.get(name, {})))
         for name, value in others:
             meant = self._translate(name, value)
             if meant is None:
-                taken_or_told = {name, *self.names, *FLAGS}
-                more = sum(other not in taken_or_told for other, _ in others)
-                # Compared with the other names too: "pattrn" is near "pattern", which stands for query.
+                reported = {name, *self.names, *FLAGS}
+                more = sum(other not in reported for other, _ in others)
+                # Also compare with alternative names: "pattrn" is near "pattern", which stands for query.
                 known = dict(zip(self.fields, self.fields, strict=True)) | self.names
                 asked = _snake(name)[:MOST_NAME]
                 near = process.extractOne(asked, list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
                 advice = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(self.fields) or 'none'}"
                 raise FieldProblem(name, f"no such field{f' (and {more} more)' if more else ''}; {advice}")
             for target, read in meant.items():
-                # Equal values are no contradiction: some hosts send a field under both names.
+                # Equal values do not conflict: some hosts send a field under both names.
                 if taken.get(target, read) != read and read is not _DROP:
                     raise FieldProblem(name, f"it is the same as {target}, and both are given")
                 self._take(taken, target, read)
         return taken
 
     def _take(self, taken: dict[str, Any], name: str, value: Any) -> None:
-        """Note a field's value; several where the field takes one stand for the field that takes several."""
+        """Set a field's value; several values for a field that takes one go to the field that takes several."""
         shape = self._shapes[name]
         if name == "targets" and isinstance(value, list):
             taken[name] = [name_place(item) if isinstance(item, dict) else item for item in value]
@@ -296,7 +296,7 @@ class Vocabulary:
             several = (re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob] for glob in value)
             taken[name] = [glob for globs in several for glob in globs]
         elif name == "end_line" and value == TO_THE_END and shape.optional:
-            # Leaving it out means the same.
+            # Omitting the field means the same.
             pass
         elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
             declared = _DECLARED.fullmatch(value.strip())
@@ -305,9 +305,9 @@ class Vocabulary:
             taken[name] = value
 
     def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
-        """Return the fields, with their values, that are meant by a name no field has; None: nothing is."""
+        """Return the fields and values that an alternative name stands for; None if the name is unknown."""
         spelled = _snake(name)
-        # Models write booleans as texts; what the flag stands for is a choice, which pydantic would not convert.
+        # Models send booleans as texts; here they select a choice, so pydantic would not convert them.
         if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
             value = value == "true"
         flag, values = FLAGS.get(spelled, ("", {}))
@@ -319,18 +319,18 @@ class Vocabulary:
             return dict(zip(("start_line", "end_line"), span, strict=True))
         target = spelled if spelled in self._shapes else self.names.get(spelled)
         if target is None:
-            # Without an offset, start from the first.
+            # An offset of zero means the first page, which is the default.
             is_nothing = (spelled == "offset" and value in (0, "0")) or (spelled in REMARKS and isinstance(value, str))
             return {} if is_nothing else None
         shape = self._shapes[target]
-        # An empty value under another name comes from filling in every field, not from intent.
+        # An empty value under an alternative name comes from a model that fills in every field; ignore it.
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
         return {target: shape.read(value, VALUES.get(target, {}))}
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield the types a field takes, and the marks on them."""
+    """Yield the types that a field accepts, and their marks."""
     if get_origin(annotation) is Annotated:
         inner, *marks = get_args(annotation)
         yield from (mark for mark in marks if mark is VERBATIM)
@@ -343,7 +343,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _kind(part: Any) -> Any:
-    """Return the form of JSON by which a type is given."""
+    """Return the JSON form of a type."""
     if part is types.NoneType:
         return None
     if get_origin(part) is Literal:
@@ -354,13 +354,13 @@ def _kind(part: Any) -> Any:
 
 
 def name_place(given: Mapping[str, Any]) -> Any:
-    """Return what an object of a file, and of its lines or a symbol, is in one text, as ``src/a.py:10-20``."""
+    """Return an object with a file, and its lines or a symbol, as one text, such as ``src/a.py:10-20``."""
     known = {SYNONYM_OF.get(_snake(name), _snake(name)): value for name, value in given.items()}
     span = next((read for name in RANGES if (read := _read_span(known.pop(name, None)))), None)
     first, last = span or (known.pop("start_line", None), known.pop("end_line", None))
     path, symbol = known.pop("path", None), known.pop("symbol_name", None)
     place = symbol if first is None else f"{first}-{first if last is None else last}"
-    # A member that is none of these would be lost in the text: the model then refuses the object as it is.
+    # Another member would be lost in the text, so return the object unchanged; the model then rejects it.
     if known or not (path or symbol) or not all(isinstance(one, str | None) for one in (path, place)):
         return given
     return f"{path}:{place}" if path and place else path or place
@@ -375,7 +375,7 @@ def _read_span(value: Any) -> list[int] | None:
 
 
 def _snake(name: str) -> str:
-    """Return a name in our spelling: ``maxResults``, ``max-results`` and ``--max-results`` are one."""
+    """Return a name in snake case: ``maxResults``, ``max-results`` and ``--max-results`` are the same."""
     if len(name) > MOST_NAME:
         return name
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))

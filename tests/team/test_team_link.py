@@ -135,7 +135,7 @@ def test_a_server_that_is_away_is_said_and_left_alone(cold_daemon: DaemonAtHand,
             error = wire.fail("query", query="def", project="there")
             assert time.monotonic() - began < 20
             assert error["data"]["reason"] == "team_away"
-            assert "no answer within" in error["message"]
+            assert "no response within" in error["message"]
             assert wire.fail("query", query="def", project="there")["data"]["reason"] == "team_away"
             assert len(heard) == 1
             assert wire.call("query", query="def", project=root.name)["results"]
