@@ -1,1 +1,1 @@
-"""Attacks on a real daemon: each module is one kind, each kind counts its inputs and lists what went wrong."""
+"""Attacks on a real daemon: each kind of attack counts its inputs and lists failures."""

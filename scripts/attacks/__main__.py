@@ -1,4 +1,4 @@
-"""Attack a daemon of our own and say what was tried and what went wrong."""
+"""Attack a separate daemon, and print what was tried and what went wrong."""
 
 import argparse
 import random
@@ -29,11 +29,11 @@ MOST_SHOWN = 10
 
 
 def main() -> int:
-    """Run the kinds asked for; 1 if anything went wrong."""
+    """Run the requested kinds; return 1 if anything went wrong."""
     parser = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"one of: {', '.join(KINDS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=600.0, help="time for all kinds together (default: 600)")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="repeats a run")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="to repeat a run")
     options = parser.parse_args()
     unknown = set(options.kinds) - KINDS.keys()
     if unknown:

@@ -1,4 +1,4 @@
-"""Each door asked for what it must not give: control methods, other projects, the token, writing."""
+"""Requests for what each connection must refuse: control methods, other projects, the token, writing."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ CONTROL = frozenset({"$/cli", "$/shutdown", "$/remove", "$/open", "$/serve", "$/
 
 
 def attack_doors(made: Target) -> Outcome:
-    """Send every call that reaches further than the door it comes in by."""
+    """Send every call that exceeds the rights of its connection."""
     outcome = Outcome()
     other = made.folder / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
@@ -50,7 +50,7 @@ def _send(made: Target, door: Door, line: bytes) -> bytes:
 
 
 def _calls(made: Target, other: Path, door: Door) -> list[tuple[str, dict[str, Any]]]:
-    """Return calls none of which may be answered with a result at this door."""
+    """Return calls that must not get a result on this connection."""
     state = made.daemon.paths.state
     rg = {"argv": ["rg", "needle", str(other)], "cwd": str(other), "environ": {}, "tty": False, "width": 80}
     project = {"project": str(other)}
@@ -67,7 +67,7 @@ def _calls(made: Target, other: Path, door: Door) -> list[tuple[str, dict[str, A
         ("fs_remove", {"path": "a.txt", **project}),
         ("auth", {"token": "guessed"}),
     ]
-    if door == "a project's socket":  # over TCP the user's own programs may name any of the user's projects to read
+    if door == "a project's socket":  # over TCP the user's programs may read any of the user's projects
         calls += [
             ("query", {"text": "needle", **project}),
             ("query", {"text": "needle", "project": "other"}),

@@ -1,4 +1,4 @@
-"""Processes killed and files spoilt at random moments: what is answered afterwards must equal ripgrep's answers."""
+"""Processes killed and files damaged at random moments: answers afterwards must equal ripgrep's."""
 
 import os
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from tests.faults.harness import PATTERNS, changing, fill, kill, truth
 from tests.faults.test_kill import descendants, hits
 
 SPOILT = ("index.db", "index.db-wal")
-"""Not index.db-shm: SQLite maps it, so whoever cuts it short ends all who read. Only the user can, since the folder
-is private, and the user can end the daemon anyhow."""
+"""Not index.db-shm: SQLite maps it, so truncating it kills all readers. Only the user can do that, since the folder is
+private, and the user can stop the daemon anyway."""
 
 
 def attack_by_kills(made: Target) -> Outcome:
-    """Kill the daemon or one of its processes while files change and questions are asked."""
+    """Kill the daemon or one of its processes while files change and queries run."""
     outcome = Outcome()
     fill(made.root, made.rng, 200)
     while made.in_time():
@@ -35,7 +35,7 @@ def attack_by_kills(made: Target) -> Outcome:
 
 
 def attack_by_damage(made: Target) -> Outcome:
-    """Flip bits in, cut and remove the files of the index, under the running daemon and before it starts."""
+    """Flip bits in, truncate and remove the index's files, while the daemon runs and before it starts."""
     outcome = Outcome()
     fill(made.root, made.rng, 200)
     with closing(made.connect()) as wire:

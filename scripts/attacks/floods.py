@@ -1,4 +1,4 @@
-"""Greedy clients: too many connections, calls and bytes; the polite one's answers tell whether that is noticed."""
+"""Greedy clients: too many connections, calls and bytes; a polite client's waiting times show the effect."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ IN_FLIGHT = 32
 SILENT = 1000
 SECONDS_EACH = 3.0
 POLITE_P99_MS = 1000.0
-"""What this attack calls harm. The figures that bind are measured by scripts/fairness on an idle machine."""
+"""Limit for this attack; the binding limits are measured by scripts/fairness on an idle machine."""
 
 GREEDY: dict[str, dict[str, Any]] = {
     "large answers": {"method": "query", "text": "e", "limit": 10_000, "max_tokens": 1_000_000, "mode": "literal"},

@@ -1,4 +1,4 @@
-"""Messages that no client would send: mutated bytes on every wire, and values of every wrong type in every method."""
+"""Invalid messages: mutated bytes on every wire, and values of all wrong types for every method."""
 
 import json
 import socket
@@ -58,7 +58,7 @@ WRONG += [
 
 
 def attack_with_mutations(made: Target) -> Outcome:
-    """Send mutated lines over the Unix socket, TCP, HTTP and a process's standard input."""
+    """Send mutated lines over the Unix socket, TCP, HTTP and a process's stdin."""
     outcome, failures = Outcome(), made.failures()
     with made.watched(outcome):
         while made.in_time():
@@ -78,7 +78,7 @@ def attack_with_mutations(made: Target) -> Outcome:
 
 
 def attack_with_types(made: Target) -> Outcome:
-    """Give every parameter of every method that only reads every wrong value."""
+    """Pass every wrong value for every parameter of every read-only method."""
     outcome = Outcome()
     cases = [
         (method.name, name, value)

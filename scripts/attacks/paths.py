@@ -1,4 +1,4 @@
-"""Paths that lead out of the project: by name, by link, by a folder that is swapped for a link in between."""
+"""Paths that lead out of the project: by name, by link, or by a folder that is replaced by a link in a race."""
 
 import base64
 import json
@@ -24,11 +24,11 @@ COMPLETING: dict[str, dict[str, Any]] = {
     "bootstrap_skill": {"trigger": "flashgrep-init", "allow_repo_override": True},
 }
 SPARED = frozenset({"index_codebase", "watch_codebase"})
-"""On a project's own socket these take any path inside it only; asked separately, for they make projects."""
+"""These create projects, so they are tested separately; on a project's socket they accept only paths inside it."""
 
 
 def attack_paths(made: Target) -> Outcome:
-    """Call every method that takes a path with every path that leads somewhere else."""
+    """Call every method that takes a path with every path that leads outside."""
     outcome, before = Outcome(), made.outside_state()
     _place_links(made)
     with closing(made.connect()) as wire:
@@ -51,7 +51,7 @@ def attack_paths(made: Target) -> Outcome:
 
 
 def attack_by_races(made: Target) -> Outcome:
-    """Swap a folder for a link to the outside, thousands of times, while questions are asked and files are read."""
+    """Replace a folder by a link to the outside, thousands of times, during queries and reads."""
     outcome = Outcome()
     (made.root / "swap").mkdir(exist_ok=True)
     (made.root / "swap" / "secret.txt").write_text("needle inside\n")

@@ -1,4 +1,4 @@
-"""Repositories that came from somebody else: links, devices, doctored settings, rules and index files."""
+"""Hostile repositories: links, devices, and manipulated settings, ignore rules and index files."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ PATTERNS = ("needle", "evil", "function_1")
 
 
 def attack_from_repositories(made: Target) -> Outcome:
-    """Open repositories made to mislead or to cost; every answer must equal ripgrep's."""
+    """Open misleading or expensive repositories; every answer must equal ripgrep's."""
     outcome = Outcome()
     plants = list(PLANTS.items())
     made.rng.shuffle(plants)
@@ -42,7 +42,7 @@ def _compare(made: Target, root: Path) -> list[str]:
     """Return where the daemon's answers differ from ripgrep's, before and after indexing."""
     added = made.daemon.run("projects", "add", str(root))
     if added.returncode:
-        return [f"it cannot be opened: {added.stderr[:300]}"]
+        return [f"cannot be opened: {added.stderr[:300]}"]
     wrong = []
     with closing(made.connect(control=True)) as wire:
         for turn in ("before", "after"):
@@ -78,7 +78,7 @@ def _state_links(root: Path, made: Target) -> None:
 
 
 def _doctored_index(root: Path, _made: Target) -> None:
-    """Plant a database whose tables are views without end, in every place where an index once was."""
+    """Place a database whose tables are infinite views everywhere an index has ever been stored."""
     (root / "b.py").write_text("evil needle\n")
     (root / ".flashgrep").mkdir()
     with closing(sqlite3.connect(root / ".flashgrep" / "index.db")) as connection:
@@ -125,7 +125,7 @@ def _texts(root: Path, _made: Target) -> None:
 
 
 def _sockets(root: Path, _made: Target) -> None:
-    """Have a stranger's socket stand where ours would, which must never be asked or removed under its owner."""
+    """Place another program's socket where ours would be; it must be neither used nor removed."""
     (root / ".flashgrep").mkdir()
     with suppress(OSError), socket.socket(socket.AF_UNIX) as planted:
         planted.bind(str(root / ".flashgrep" / "mcp.sock"))
@@ -137,11 +137,11 @@ PLANTS: dict[str, Callable[[Path, Target], None]] = {
     "links in the state folder": _state_links,
     "a doctored index": _doctored_index,
     "settings of one key of 200 KB": _settings("a." * 100_000 + "b = 1\n"),
-    "settings nested without end": _settings("x = " + "[" * 10_000),
+    "deeply nested settings": _settings("x = " + "[" * 10_000),
     "settings that are not TOML": _settings("\0[[["),
     "settings that loosen": _settings("[index]\nmax_file_size = 1073741824\n[read]\nmax_bytes = 67108864\n"),
-    "ignore rules without number": _rules,
-    "names made to mislead": _names,
-    "texts made to cost": _texts,
+    "many ignore rules": _rules,
+    "misleading names": _names,
+    "expensive texts": _texts,
     "a foreign socket": _sockets,
 }

@@ -1,4 +1,4 @@
-"""The daemon under attack, the secrets it must not tell, and a polite client that must not notice."""
+"""The daemon under attack, the secrets that it must not reveal, and a polite client that must not be affected."""
 
 import json
 import random
@@ -17,23 +17,23 @@ from typing import Any
 from tests.conftest import BOUND, DaemonAtHand, Wire, daemon_in, short_folder
 
 POLITE_PAUSE = 0.02
-"""The polite client asks fifty times a second, as somebody who types does at most."""
+"""The polite client sends fifty queries a second, more than somebody who types."""
 FILES = 40
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one kind of attack tried, and every input that did harm."""
+    """The number of inputs of one kind of attack, and those that did harm."""
 
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
     polite_ms: list[float] = field(default_factory=list)
-    """How long the polite client waited for each answer meanwhile."""
+    """The polite client's waiting times during the attack."""
 
 
 @dataclass(slots=True)
 class Target:
-    """A running daemon, one project with known content, and a folder outside of it that holds a secret."""
+    """A running daemon, a project with known content, and a folder outside it with a secret."""
 
     folder: Path
     daemon: DaemonAtHand
@@ -44,10 +44,10 @@ class Target:
     until: float = 0.0
     begun: bool = False
     port: int = 0
-    """The loopback port, once it was asked for; a daemon that is started anew takes another."""
+    """The loopback port, once it is known; a restarted daemon uses another."""
 
     def in_time(self) -> bool:
-        """Return whether this kind of attack may go on; it may begin in any case, however slow the machine is."""
+        """Return whether this kind of attack may continue; the first input is always allowed."""
         begun, self.begun = self.begun, True
         return not begun or time.monotonic() < self.until
 
@@ -56,11 +56,11 @@ class Target:
         return self.daemon.wire("unix", None if control else self.root)
 
     def pid(self) -> int:
-        """Return the daemon's process."""
+        """Return the daemon's process id."""
         return int(self.daemon.status()["pid"])
 
     def told_secrets(self, answer: bytes) -> list[str]:
-        """Return which secrets an answer holds: a text from outside the project, or the token."""
+        """Return the secrets in an answer: a text from outside the project, or the token."""
         known = {"the text outside the project": self.secret, "the token": Path(self.daemon.paths.token).read_text()}
         return [name for name, text in known.items() if text.strip().encode() in answer]
 
@@ -70,14 +70,14 @@ class Target:
         return [(str(path), path.stat().st_mode, path.read_bytes()) for path in files]
 
     def failures(self) -> int:
-        """Return how many calls have failed inside the daemon, by its log."""
+        """Return the number of internal errors in the daemon's log."""
         with suppress(FileNotFoundError):
             log = Path(self.daemon.paths.log).read_bytes()
             return log.count(b"call failed") + log.count(b"connection failed") + log.count(b"no JSON form")
         return 0
 
     def fill(self) -> None:
-        """Write the project's files anew, in place of whatever has their names."""
+        """Rewrite the project's files, replacing anything with their names."""
         for name in ("src", "doc"):
             shutil.rmtree(self.root / name, ignore_errors=True)
             (self.root / name).unlink(missing_ok=True)
@@ -88,7 +88,7 @@ class Target:
 
     @contextmanager
     def watched(self, outcome: Outcome) -> Iterator[None]:
-        """Have the polite client ask while the block runs; a wrong or missing answer of its is harm done."""
+        """Run the polite client during the block; a wrong or missing answer to it counts as harm."""
         stop = threading.Event()
         thread = threading.Thread(target=self._ask_politely, args=(stop, outcome))
         thread.start()
@@ -114,13 +114,13 @@ class Target:
 
 
 def harmless(answer: Any) -> bool:
-    """Return whether a JSON-RPC answer is a result or an error that has a name."""
+    """Return whether a JSON-RPC answer is a result or a known error."""
     error = answer.get("error", {}) if isinstance(answer, dict) else {}
     return bool(error.get("data", {}).get("reason") != "internal_error")
 
 
 def ask_once(connection: socket.socket, line: bytes) -> bytes:
-    """Send one line and return the line that answers it; nothing where the connection is closed on us."""
+    """Send a line and return the answer; empty if the connection is closed."""
     connection.settimeout(BOUND)
     held = b""
     with suppress(ConnectionError):
@@ -131,7 +131,7 @@ def ask_once(connection: socket.socket, line: bytes) -> bytes:
 
 
 def exchange(connection: socket.socket, sent: bytes, seconds: float = 2.0) -> bytes:
-    """Send bytes and return what comes back within the time; a connection that is closed on us is an answer too."""
+    """Send bytes and return the answer received within the time; the connection may be closed."""
     connection.settimeout(seconds)
     held = b""
     with suppress(OSError):
@@ -145,7 +145,7 @@ def exchange(connection: socket.socket, sent: bytes, seconds: float = 2.0) -> by
 
 @contextmanager
 def target(seed: int) -> Iterator[Target]:
-    """Start a daemon with everything it owns in a folder that goes afterwards."""
+    """Start a daemon with all its files in a temporary folder."""
     folder = short_folder()
     daemon = daemon_in(folder)
     root, outside = folder / "project", folder / "outside"

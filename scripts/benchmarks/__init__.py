@@ -1,1 +1,1 @@
-"""What scripts/bench measures, and how it is told."""
+"""The measurements of scripts/bench, and their report."""

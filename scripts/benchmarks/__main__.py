@@ -1,4 +1,4 @@
-"""Measure flashgrep on a tree, beside ripgrep in the same run: scripts/bench --help."""
+"""Measure flashgrep on a tree, against ripgrep in the same run: scripts/bench --help."""
 
 import argparse
 import os
@@ -39,18 +39,18 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     here = Path(__file__).parent.parent.parent
     parser.add_argument("path", type=Path, nargs="?", default=here, help="tree to measure on; it is copied first")
-    parser.add_argument("--peers", action="store_true", help="measure other search tools too, where they install")
-    parser.add_argument("--only-peers", action="store_true", help="measure the other tools and ripgrep alone")
-    parser.add_argument("--programs", type=Path, help="folder with programs of other tools that no registry has")
+    parser.add_argument("--peers", action="store_true", help="also measure other search tools, if installable")
+    parser.add_argument("--only-peers", action="store_true", help="measure only the other tools and ripgrep")
+    parser.add_argument("--programs", type=Path, help="folder with programs of tools that are in no registry")
     parser.add_argument("--save", action="store_true", help="keep the result under scripts/bench-results")
-    parser.add_argument("--quick", action="store_true", help="leave out the branch switch and a minute of idling")
+    parser.add_argument("--quick", action="store_true", help="skip the branch switch and the minute of idling")
     parser.add_argument("--work", type=Path, help="folder for copies of the tree (default: the system's temporary one)")
-    parser.add_argument("--remark", default="", help="kept with the result: whether others used the machine, say")
+    parser.add_argument("--remark", default="", help="stored with the result, e.g. whether the machine was shared")
     return parser.parse_args()
 
 
 def _copy(source: Path, target: Path) -> Path:
-    """Copy a tree without what tools keep in it."""
+    """Copy a tree without the tools' own folders."""
     ignored = shutil.ignore_patterns(".git", ".flashgrep", ".venv")
     shutil.copytree(source, target, symlinks=True, ignore=ignored)
     return target
@@ -93,7 +93,7 @@ def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Pa
 
 
 def _mcp(root: Path) -> Iterator[Row]:
-    """Yield what is measured of MCP on a small part of the tree: a daemon of its own indexes it first."""
+    """Yield the rows of MCP, measured on a small part of the tree, indexed by a separate daemon."""
     small = next((folder for folder in (root / "kernel", root / "flashgrep", root) if folder.is_dir()), root)
     for name, value in mcp.measure(small).items():
         yield Row(f"MCP {name}", value=value, bars=[mcp.BARS[name]] if name in mcp.BARS else [])

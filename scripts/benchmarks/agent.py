@@ -1,6 +1,6 @@
-"""What an agent's everyday questions cost: flashgrep over MCP, an expert with rg and sed, and an agent's own habits.
+"""The cost of an agent's everyday questions: flashgrep over MCP, an expert with rg and sed, and an agent's habits.
 
-Tokens are tiktoken's (cl100k) where it is installed, else characters / 4, of calls and answers together. The packages
+Tokens of calls and answers are counted by tiktoken (cl100k) if it is installed, else as characters / 4. The packages
 are those of ``scripts/eval_search``, fetched by their registries' own clients.
 """
 
@@ -22,14 +22,14 @@ from typing import Any, Final, NamedTuple
 from scripts.benchmarks.search.packages import packages, unpacked
 
 TASKS: Final = tuple(Path(__file__).with_name(name) for name in ("agent_tasks.toml", "agent_tasks_later.toml"))
-"""The second file was written when the answers had their form; the bars hold for each by itself."""
+"""The second file was written after the answers had got their format; each file must keep to the bars by itself."""
 FGREP: Final = Path(sys.executable).with_name("fgrep")
 READY_SECONDS: Final = 300
 SED: Final = re.compile(r"sed -n '(\d+),(\d+)p' \S+")
 NUMBERED: Final = re.compile(r"^(?:[^:\n]+:)?(\d+):", re.MULTILINE)
-"""Line numbers as rg prints them."""
+"""Line numbers in rg's output."""
 LEAD: Final = 15
-"""Lines that a read begins before a hit, so that it shows the beginning of what the hit is in."""
+"""Lines before a hit at which a read may start, to show the beginning of its function."""
 MOST_OF_EXPERT, MOST_OF_HABIT, MOST_OF_A_TASK = 0.8, 0.35, 1.3
 
 
@@ -42,29 +42,29 @@ class Cost(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What the tasks of one file cost flashgrep, the expert and the habits, and how they were answered."""
+    """The costs of one file's tasks with flashgrep, for the expert and for habits, and missing facts."""
 
     tokens: tuple[int, int, int]
     worst: float
-    """The dearest task's tokens, of the expert's."""
+    """The highest ratio of flashgrep's tokens to the expert's, over all tasks."""
     missing: int
     """Facts that flashgrep or the expert did not show."""
 
     @property
     def is_within_bars(self) -> bool:
-        """Return whether the tokens are as few as they have to be."""
+        """Return whether the costs are within the bars."""
         ours, expert, habit = self.tokens
         return ours <= MOST_OF_EXPERT * expert and ours <= MOST_OF_HABIT * habit and self.worst <= MOST_OF_A_TASK
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure all tasks; 1 where a fact is missing, or with ``--check`` a bar is not reached."""
+    """Measure all tasks; return 1 if a fact is missing, or with ``--check`` if a bar is missed."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
-    parser.add_argument("--only", default="", help="tasks whose need or repository has this in it")
+    parser.add_argument("--only", default="", help="only tasks whose need or repository contains this")
     parser.add_argument("--show", action="store_true", help="print flashgrep's answers")
-    parser.add_argument("--check", action="store_true", help="fail where a bar is not reached")
+    parser.add_argument("--check", action="store_true", help="fail if a bar is missed")
     options = parser.parse_args(argv)
     options.cache.mkdir(parents=True, exist_ok=True)
     totals = []
@@ -98,7 +98,7 @@ def measure_tasks(tasks: Sequence[dict[str, Any]], cache: Path, *, show: bool) -
                     ours = measure(task["ask"], call, count)
                     expert, habit = (measure(task[who], shell_in(other), count) for who in ("expert", "habit"))
                     if unseen := find_unseen_lines(task["expert"], expert.answers):
-                        raise SystemExit(f"{task['need']}: the expert reads what nothing has shown him: {unseen}")
+                        raise SystemExit(f"{task['need']}: the expert reads lines that no answer has shown: {unseen}")
                     for who, cost in (("flashgrep", ours), ("expert", expert)):
                         lacking = [fact for fact in task["facts"] if fact not in "\n".join(cost.answers)]
                         missing += len(lacking)
@@ -114,13 +114,13 @@ def measure_tasks(tasks: Sequence[dict[str, Any]], cache: Path, *, show: bool) -
 
 
 def measure(steps: Sequence[Any], run: Callable[[Any], tuple[str, str]], count: Callable[[str], int]) -> Cost:
-    """Return what steps cost; ``run`` returns what is said and what is answered."""
+    """Return the cost of steps; ``run`` returns the texts of a call and of its answer."""
     said = [run(step) for step in steps]
     return Cost(len(said), sum(count(each) for pair in said for each in pair), [answer for _, answer in said])
 
 
 def find_unseen_lines(commands: Sequence[str], answers: Sequence[str]) -> list[str]:
-    """Return the reads that begin neither near a line that an answer before showed, nor where a read before ended."""
+    """Return the reads that start neither near a line shown before, nor at the end of an earlier read."""
     unseen, known = [], set[int]()
     for command, answer in zip(commands, answers, strict=True):
         if read := SED.fullmatch(command):
@@ -133,7 +133,7 @@ def find_unseen_lines(commands: Sequence[str], answers: Sequence[str]) -> list[s
 
 
 def make_counter() -> Callable[[str], int]:
-    """Return the function that counts a text's tokens."""
+    """Return a function that counts a text's tokens."""
     try:
         import tiktoken  # type: ignore[import-not-found]  # noqa: PLC0415 - nothing that the project needs
     except ImportError:
@@ -143,7 +143,7 @@ def make_counter() -> Callable[[str], int]:
 
 
 def shell_in(folder: Path) -> Callable[[str], tuple[str, str]]:
-    """Return the function that runs a command line in a folder, with the rg of this environment."""
+    """Return a function that runs a command line in a folder, with this environment's rg."""
     path = f"{FGREP.parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(command: str) -> tuple[str, str]:
@@ -158,7 +158,7 @@ def shell_in(folder: Path) -> Callable[[str], tuple[str, str]]:
 
 @contextmanager
 def a_daemon() -> Iterator[dict[str, str]]:
-    """Give the environment of a daemon of its own, which is ended, and its state removed, at the end."""
+    """Yield the environment of a separate daemon; stop it and remove its state at the end."""
     state = Path(tempfile.mkdtemp(prefix="fg"))
     homes = {"HOME": str(state), "XDG_CONFIG_HOME": str(state), "XDG_CACHE_HOME": str(state)}
     environ = {**os.environ, **homes, "FLASHGREP_STATE_DIR": str(state / "state"), "FLASHGREP_TCP_PORT": "0"}
@@ -171,7 +171,7 @@ def a_daemon() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def a_client(folder: Path, environ: dict[str, str]) -> Iterator[Callable[[dict[str, Any]], tuple[str, str]]]:
-    """Give a host's way to call tools about an indexed folder: the call and its answer as a model sees them."""
+    """Yield a function that calls a tool like a host: returns the call and its answer as a model sees them."""
     command = [str(FGREP), "mcp", "--project", str(folder), "--toolsets", "core,research"]
     with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         numbers = iter(range(1, 1_000_000))

@@ -1,4 +1,4 @@
-"""What is measured while things change: indexing, edits, a branch switch, many clients, and idling."""
+"""Measurements while things change: indexing, edits, a branch switch, many clients; and idling."""
 
 import json
 import os
@@ -26,7 +26,7 @@ IDLE_SECONDS = 60.0
 
 
 def indexing(daemon: Private, root: Path, rg: Path, facts: TreeFacts, targets: Targets) -> Iterator[Row]:
-    """Index the tree from nothing, asking meanwhile."""
+    """Index the tree from scratch, with queries during indexing."""
     started = time.perf_counter()
     adopt(daemon, root)
     client = daemon.client()
@@ -63,7 +63,7 @@ def indexing(daemon: Private, root: Path, rg: Path, facts: TreeFacts, targets: T
 
 
 def touched(daemon: Private, path: Path, runs: int) -> Row:
-    """Time from a write's return to the answer that has it."""
+    """Measure the time from the return of a write to an answer that contains it."""
     client = daemon.client()
     before = path.read_bytes()
     turn = 0
@@ -90,7 +90,7 @@ def touched(daemon: Private, path: Path, runs: int) -> Row:
 
 
 def branch_switch(daemon: Private, root: Path, rg: Path) -> Iterator[Row]:
-    """Switch between two branches that differ in 10,000 files; git's own folder is kept outside the tree."""
+    """Switch between two branches that differ in 10,000 files; the .git folder is outside the tree."""
     names = _two_branches(root)
     client = daemon.client()
     wait_until(client, ALL_STAGES)
@@ -110,7 +110,7 @@ def branch_switch(daemon: Private, root: Path, rg: Path) -> Iterator[Row]:
 
 
 def _two_branches(root: Path) -> list[str]:
-    """Make both branches; what only the second has is written elsewhere, so that nothing has indexed it before."""
+    """Create both branches; the second one's files are written elsewhere, so that none has been indexed."""
     _git(root, "init", "-q", "-b", "before")
     _git(root, "add", "-A", "-f")
     _git(root, "commit", "-qm", "before")
@@ -139,7 +139,7 @@ def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
 
 
 def crowd(daemon: Private, targets: Targets) -> Iterator[Row]:
-    """Have 64 clients ask for the rare literal as fast as they are answered."""
+    """Query the rare literal from 64 clients at full speed."""
     params = {"text": targets.rare, "mode": "literal", "case": "sensitive", "order": "path"}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "query", "params": params}).encode() + b"\n"
     walls: list[float] = []
@@ -173,7 +173,7 @@ def crowd(daemon: Private, targets: Targets) -> Iterator[Row]:
 
 
 def idling(daemon: Private, seconds: float) -> Iterator[Row]:
-    """Leave it alone, with its helpers ended."""
+    """Measure an idle daemon, after its workers have ended."""
     client = daemon.client()
     wait_until(client, ALL_STAGES)
     client.close()
@@ -188,6 +188,6 @@ def idling(daemon: Private, seconds: float) -> Iterator[Row]:
 
 
 def pick_file(client: Client, targets: Targets) -> str:
-    """Return a file to be touched."""
+    """Return a file to modify."""
     found: str = client.call("query", text=targets.rare, mode="literal", limit=1)["results"][0]["file_path"]
     return found

@@ -1,4 +1,4 @@
-"""Reading and writing: slices of small and very large files, an edit with and without the disk's share."""
+"""Reading and writing: slices of small and very large files, edits with and without the time of fsync."""
 
 import os
 import time
@@ -20,7 +20,7 @@ EDITS = 200
 
 
 def measure(base: Path, cpu: Callable[[], float]) -> Iterator[Row]:
-    """Yield the rows; ``base`` is a folder on the disk to be measured."""
+    """Yield the rows; ``base``: a folder on the disk to measure."""
     folder = base / "editing"
     folder.mkdir()
     (folder / "a.py").write_text("".join(f"    value_{at} = compute(some, arguments, {at})\n" for at in range(LINES)))
@@ -37,7 +37,7 @@ def _read(editor: Editor, path: bytes, ask: SliceQuery) -> int:
 
 
 def _edits(editor: Editor) -> Iterator[Row]:
-    """Time ten-line edits, the time in fsync taken apart."""
+    """Measure ten-line edits, with the time of fsync separate."""
     real, spent = os.fsync, [0.0]
 
     def timed(fd: Any) -> None:

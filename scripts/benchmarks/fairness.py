@@ -1,8 +1,8 @@
-"""How long a polite client waits beside a greedy one: scripts/fairness [PATH] [--seconds N] [--kind NAME …].
+"""The waiting times of a polite client alongside a greedy one: scripts/fairness [PATH] [--seconds N] [--kind NAME …].
 
-The polite client asks quick questions, one after another, with a rest between them. The greedy one, a process of its
-own, keeps 32 calls of one kind in flight on one connection. For each kind: the polite client's median and p99, its p99
-alone in the same run, and their ratio. The status is 1 when a ratio is over the bar.
+The polite client sends quick queries one at a time, with pauses. The greedy one, a separate process, keeps 32 calls of
+one kind in flight on one connection. For each kind: the polite client's median and p99, its p99 when alone in the same
+run, and their ratio. The status is 1 if a ratio is over the bar.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from flashgrep.rpc import longpath
 from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 
 BAR = 10.0
-"""The polite client's p99 may be so many times its p99 alone."""
+"""Most ratio of the polite client's p99 to its p99 when alone."""
 IN_FLIGHT = 32
 REST_SECONDS = 0.01
 FILES = 1_500
@@ -63,7 +63,7 @@ POLITE: tuple[Call, ...] = (
 
 
 def make_tree(root: Path, files: int = FILES, big_lines: int = BIG_LINES) -> None:
-    """Write a project of Python modules, a big module and a big text: about 20 MB by default."""
+    """Write a project of Python modules, a large module and a large text: about 20 MB by default."""
     rng = random.Random(1)  # noqa: S311 - the same tree every time
     for number in range(files):
         path = root / "src" / f"p{number % 10}" / f"module_{number}.py"
@@ -82,7 +82,7 @@ def _function(number: int, at: int, rng: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long the polite client's answers took, in seconds; and how many the greedy one got meanwhile, a second."""
+    """The polite client's waiting times, in seconds, and the greedy one's answers per second."""
 
     median: float
     p99: float
@@ -112,7 +112,7 @@ def be_greedy(socket: str, call: Call, begun: Event, stop: Event, answers: Any) 
 
 
 def be_polite(socket: str, seconds: float) -> list[float]:
-    """Ask quick questions one after another and return how long each answer took, in seconds."""
+    """Send quick queries one at a time, and return the time of each, in seconds."""
     client = Client(socket)
     waits: list[float] = []
     until = time.monotonic() + seconds
@@ -129,7 +129,7 @@ def be_polite(socket: str, seconds: float) -> list[float]:
 
 @contextmanager
 def greedy_beside(socket: str, call: Call) -> Iterator[Any]:
-    """Run a greedy client while the block runs; yields the count of its answers."""
+    """Run a greedy client while the block runs; yield the count of its answers."""
     spawn = multiprocessing.get_context("spawn")
     begun, stop, answers = spawn.Event(), spawn.Event(), spawn.Value("q", 0)
     process = spawn.Process(target=be_greedy, args=(socket, call, begun, stop, answers))
@@ -149,7 +149,7 @@ def summary(waits: list[float], greedy_rate: float = 0.0) -> Waits:
 
 
 def measure(socket: str, call: Call, seconds: float) -> Waits:
-    """Return the polite client's waits beside a greedy one; the first half second, when its calls begin, counts too."""
+    """Return the polite client's waits alongside a greedy one, including its first half second."""
     with greedy_beside(socket, call) as answers:
         begun = time.monotonic()
         waits = be_polite(socket, seconds)
@@ -157,10 +157,10 @@ def measure(socket: str, call: Call, seconds: float) -> Waits:
 
 
 def main() -> int:
-    """Measure, print a table, and tell by the status whether all kinds keep to the bar."""
+    """Measure, print a table, and return 0 if all kinds keep to the bar."""
     parser = argparse.ArgumentParser(prog="scripts/fairness", description=__doc__)
     parser.add_argument("path", type=Path, nargs="?", help="project to measure on (default: one made for this)")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=8.0, help="duration of each measurement")
     parser.add_argument("--kind", action="append", choices=GREEDY, help="only these kinds")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -181,13 +181,13 @@ def main() -> int:
 
 
 def report(socket: str, kinds: list[str], seconds: float) -> int:
-    """Measure each kind, the polite client alone just before it, and print a line each."""
+    """Measure each kind, after the polite client alone, and print a line for each."""
     be_polite(socket, 1)
     print(f"load average {os.getloadavg()[0]:.1f}")
     print(f"{'':22}{'alone p99':>10}{'median':>9}{'p99':>9}{'worst':>9}{'ratio':>7}{'greedy/s':>10}")
     over = 0
     for kind in kinds:
-        be_polite(socket, 1)  # what the greedy one before has left behind is over then
+        be_polite(socket, 1)  # until the after-effects of the last greedy client are over
         alone = summary(be_polite(socket, seconds))
         beside = measure(socket, GREEDY[kind], seconds)
         ratio = beside.p99 / alone.p99

@@ -1,4 +1,4 @@
-"""Patterns drawn from real code, trees drawn from nothing and faults at drawn moments, for as long as is given."""
+"""Fuzzing for a given time: random patterns from real code, random trees, and faults at random moments."""
 
 import argparse
 import os
@@ -28,20 +28,20 @@ from tests.search.test_real_tree import PACKAGES, STDLIB, copy_some, differences
 from tests.support.workspace import opened, repository
 
 ROUND_SECONDS = 20.0
-"""One tree is asked for so long before the next kind of round; each round has a seed of its own."""
+"""Time for queries on one tree; each round has its own seed."""
 CALLS = 100
-"""Of `fgrep rg` in one round: some 20 s."""
+"""Calls of `fgrep rg` per round, which take about 20 s."""
 _BODIES: dict[Any, Callable[..., Any]] = {}
 
 
 def main() -> int:
-    """Fuzz until the time is over; 1 if anything differed."""
+    """Fuzz until the time is over; return 1 if anything differed."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
     parser.add_argument("seconds", type=float, nargs="?", default=300.0, help="how long to go on (default: 300)")
-    parser.add_argument("path", type=Path, nargs="?", help="real code to draw from (default: Python's own)")
-    parser.add_argument("--rg", type=int, default=0, metavar="CALLS", help="compare so many calls of `fgrep rg` alone")
+    parser.add_argument("path", type=Path, nargs="?", help="code to take patterns from (default: Python's library)")
+    parser.add_argument("--rg", type=int, default=0, metavar="CALLS", help="only compare this many calls of `fgrep rg`")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # daemons are ended and trees removed then, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that daemons are stopped and trees are removed
     until = time.monotonic() + options.seconds
     tried: Counter[str] = Counter()
     failed = 0
@@ -101,7 +101,7 @@ async def _ask(root: Path, lines: list[str], rng: random.Random, tried: Counter[
             tried["patterns of real code"] += 1
             try:
                 found = await differences(workspace, root, drawn)
-            except FlashgrepError as error:  # ripgrep takes every pattern that is drawn
+            except FlashgrepError as error:  # ripgrep accepts every generated pattern
                 found = [f"{drawn}: {error}"]
             failed += len(found)
             for each in found:

@@ -1,4 +1,4 @@
-"""The machine and the tree a run was made on: nothing that names either."""
+"""Facts about the machine and the tree of a run, without names."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What figures depend on; ``load`` tells whether others worked on the machine meanwhile."""
+    """The facts that figures depend on; ``load`` shows whether the machine was busy."""
 
     processor: str
     cores: int
@@ -24,7 +24,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class TreeFacts:
-    """The tree: what ripgrep would search, and its bytes."""
+    """The files of the tree that ripgrep would search, and their bytes."""
 
     name: str
     files: int
@@ -50,7 +50,7 @@ def machine(rg: Path) -> Machine:
 
 
 def tree_facts(root: Path, rg: Path) -> TreeFacts:
-    """Count what ripgrep would search."""
+    """Count the files that ripgrep would search."""
     listed = subprocess.run([rg, "--no-config", "--files", "-0"], cwd=root, capture_output=True, check=True).stdout
     names = [os.fsdecode(name) for name in listed.split(b"\0")[:-1]]
     return TreeFacts(root.name, len(names), sum((root / name).lstat().st_size for name in names))

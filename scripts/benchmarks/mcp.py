@@ -1,4 +1,4 @@
-"""Measures MCP against its bars, on a daemon of its own, in a folder of its own."""
+"""Measures MCP against its bars, with a separate daemon and folder."""
 
 import json
 import os
@@ -22,7 +22,7 @@ CALLS = 1000
 PIPELINED = 10_000
 INDEX_SECONDS = 300
 CHARS_PER_TOKEN = 4.4
-"""Of such lists, by cl100k."""
+"""Measured on such lists with cl100k."""
 BARS = {
     "stats_p50_ms": most(2),
     "shim_resident_mb": most(20),
@@ -36,7 +36,7 @@ FGREP = str(Path(sys.executable).with_name("fgrep"))
 
 
 class Shim:
-    """One ``fgrep mcp``, as a host runs it."""
+    """A process of ``fgrep mcp``, run like a host does."""
 
     def __init__(self, project: Path, environ: dict[str, str], *options: str) -> None:
         self.process = subprocess.Popen(
@@ -56,7 +56,7 @@ class Shim:
         return answer
 
     def resident_mb(self) -> float:
-        """Return the memory in use now."""
+        """Return the current resident memory, in MB."""
         if sys.platform == "linux":
             status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
             return int(status.partition("VmRSS:")[2].split()[0]) / 1024
@@ -64,12 +64,12 @@ class Shim:
         return int(told.stdout) / 1024
 
     def close(self) -> None:
-        """End it as a host does."""
+        """Stop the process like a host does."""
         self.process.communicate(timeout=10)
 
 
 def measure(project: Path) -> dict[str, float]:
-    """Return every figure, with the bars' names."""
+    """Return all figures, by the names of their bars."""
     with _own_state() as (environ, state):
         found = {"initialize_cold_ms": _initialize(project, environ)}
         found["initialize_warm_ms"] = statistics.median(_initialize(project, environ) for _ in range(10))
@@ -116,7 +116,7 @@ def _initialize(project: Path, environ: dict[str, str]) -> float:
 
 
 def _until_indexed(shim: Shim) -> None:
-    """Wait until the indexer is done: it would be measured too."""
+    """Wait until the indexer has ended, so that it is not measured."""
     until = time.monotonic() + INDEX_SECONDS
     while time.monotonic() < until:
         told = shim.request("tools/call", name="stats", arguments={})["result"]["structuredContent"]

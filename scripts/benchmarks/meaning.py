@@ -1,4 +1,4 @@
-"""Search by meaning over the socket: how quick it is, what its vectors cost, and what making them costs others."""
+"""Search by meaning over the socket: its speed, the size of its vectors, and the cost of making them for others."""
 
 import os
 import time
@@ -17,7 +17,7 @@ MIB = 1 << 20
 STAGES = {"chunks", "vectors"}
 PAUSE_SECONDS = 0.2
 FEW_CHUNKS, MANY_CHUNKS = 15_000, 260_000
-"""Up to so many chunks an answer may take 15 ms, and 60 ms."""
+"""Most chunks for which an answer may take 15 ms, and 60 ms."""
 
 QUESTIONS = (
     "where is the configuration file read and checked",
@@ -36,7 +36,7 @@ QUESTIONS = (
 
 
 def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) -> Iterator[Row]:
-    """Wait for the vectors, asking exact questions meanwhile; what was built before is as it is."""
+    """Wait for the vectors, with exact queries in the meantime."""
     client = daemon.client()
     started = time.perf_counter()
     meanwhile: list[float] = []
@@ -66,7 +66,7 @@ def _exact(client: Client, targets: Targets) -> float:
 
 
 def measure(daemon: Private) -> Iterator[Row]:
-    """Yield the row of questions in words; the index must have every vector."""
+    """Yield the row of questions in words; the index must have all vectors."""
     client = daemon.client()
     chunks = client.call("stats")["total_chunks"]
     asked = cycle(QUESTIONS)

@@ -1,4 +1,4 @@
-"""The processes of one tool: run, sampled and ended, found by a variable that only they have in their environment."""
+"""Runs, samples and stops the processes of a tool, found by a variable that only they have in their environment."""
 
 import os
 import signal
@@ -16,22 +16,22 @@ MARK = "FGBENCH_PEER"
 SAMPLE_SECONDS = 0.1
 
 
-class NotToBeHad(Exception):
+class NotAvailable(Exception):
     """The tool cannot be measured; the message says why."""
 
 
 class Processes:
-    """What a tool runs in a folder, and leaves running."""
+    """The processes that a tool runs in a folder, including those that it leaves running."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
         self._environ = {**environ, MARK: str(folder)}
 
     def run(self, command: Sequence[str], seconds: float = 120.0) -> bytes:
-        """Run a command to its end and return what it prints.
+        """Run a command and return its output.
 
         Raises:
-            NotToBeHad: it fails, or does not end in time.
+            NotAvailable: it fails, or does not end in time.
 
         """
         name = Path(command[0]).name
@@ -41,31 +41,31 @@ class Processes:
                 check=False, timeout=seconds,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise NotToBeHad(f"{name} does not end within {seconds:.0f} s") from None
+            raise NotAvailable(f"{name} does not end within {seconds:.0f} s") from None
         except OSError as error:
-            raise NotToBeHad(f"{name}: {error.strerror}") from None
+            raise NotAvailable(f"{name}: {error.strerror}") from None
         if done.returncode > 1 and not done.stdout:
             said = done.stderr.decode(errors="replace").strip().replace("\n", " ").replace("|", "/")
-            raise NotToBeHad(f"{name} fails: {said[:90]}")
+            raise NotAvailable(f"{name} fails: {said[:90]}")
         return done.stdout
 
     def start(self, command: Sequence[str]) -> None:
-        """Start a server, which runs on."""
+        """Start a server, which keeps running."""
         subprocess.Popen(
             command, cwd=self._folder, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
     def memory(self) -> int:
-        """Return the resident bytes of what runs now."""
+        """Return the resident bytes of the running processes."""
         return sum(resident(pid) for pid in self._running())
 
     def cpu(self) -> float:
-        """Return the processor seconds of what runs now, and of the children that ended."""
+        """Return the processor seconds of the running processes and of their ended children."""
         return children_cpu() + sum(processor_seconds(pid) for pid in self._running())
 
     def end(self) -> None:
-        """End what still runs."""
+        """Stop the processes that are still running."""
         for pid in self._running():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -79,7 +79,7 @@ class Processes:
 
     @contextmanager
     def peak(self) -> Iterator[list[int]]:
-        """Sample the memory while the block runs; the list's last number is the most."""
+        """Sample the memory while the block runs; the last number of the list is the maximum."""
         most, ended = [0], threading.Event()
 
         def sample() -> None:

@@ -1,7 +1,7 @@
-"""Other tools beside ours: the same questions on the same files, saved in between, each answer compared with ripgrep's.
+"""Compares other tools with ours: the same queries on the same files, with edits; answers are checked by ripgrep's.
 
-Python packages are installed, Go modules built, for the run alone, from their registries. A tool that is in none is
-measured where its program is on PATH or in the folder given by ``--programs``.
+Python packages are installed, and Go modules built, from their registries, only for the run. Other tools are measured
+if their program is on PATH or in the folder given by ``--programs``.
 """
 
 import json
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.benchmarks.peer_process import MIB, NotToBeHad, Processes
+from scripts.benchmarks.peer_process import MIB, NotAvailable, Processes
 from scripts.benchmarks.targets import Targets
 from scripts.benchmarks.timing import repeated
 
@@ -36,7 +36,7 @@ FLAGS: Mapping[str, tuple[str, ...]] = {"insensitive": ("-i",), "files only": ("
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked."""
+    """A query of one kind."""
 
     kind: str
     text: str
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """How a tool is had and asked; ``{tree}``, ``{state}`` and ``{text}`` stand for its folders and what is asked."""
+    """How to install and query a tool; ``{tree}``, ``{state}`` and ``{text}`` are its folders and the query's text."""
 
     name: str
     programs: tuple[str, ...]
@@ -139,14 +139,14 @@ def measure(base: Path, root: Path, rg: Path, targets: Targets, programs: Path |
         state = base / "peer"
         try:
             yield from _Measured(peer, state, root, rg, programs).lines(questions)
-        except NotToBeHad as reason:
+        except NotAvailable as reason:
             yield f"| {peer.name} |" + " |" * (len(columns) - 2) + f" {reason} |"
         finally:
             shutil.rmtree(state, ignore_errors=True)
 
 
 class _Measured:
-    """One tool being measured, on a copy of just those files that ripgrep searches."""
+    """The measurement of one tool, on a copy of the files that ripgrep searches."""
 
     def __init__(self, peer: Peer, state: Path, root: Path, rg: Path, programs: Path | None) -> None:
         self._peer = peer
@@ -167,13 +167,13 @@ class _Measured:
         self._processes = Processes(self._tree, environ)
 
     def lines(self, questions: Sequence[Question]) -> Iterator[str]:
-        """Install, index, ask and save; yield its row of the table."""
+        """Install the tool, index, query and edit; yield its row of the table."""
         self._install(self._names["{state}"])
         try:
             with self._processes.peak() as peak:
                 seconds = self._index()
                 if not self._peer.literal:
-                    raise NotToBeHad("no search of text by command line")
+                    raise NotAvailable("cannot search text on the command line")
                 cells, wrong = [], []
                 for question in questions:
                     cells.append(self._cell(question))
@@ -188,12 +188,12 @@ class _Measured:
             yield "| " + " | ".join([*head, *cells, *counted, *tail]) + " |"
         finally:
             if self._peer.stop:
-                with suppress(NotToBeHad):
+                with suppress(NotAvailable):
                     self._processes.run(self._placed(self._peer.stop))
             self._processes.end()
 
     def _install(self, state: str) -> None:
-        """Have the tool's programs on its PATH."""
+        """Install the tool's programs and put them on its PATH."""
         peer = self._peer
         if peer.package:
             venv = f"{state}/venv"
@@ -214,13 +214,13 @@ class _Measured:
                     env={**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}, timeout=INSTALL_SECONDS,
                 )  # fmt: skip
             except (OSError, subprocess.TimeoutExpired) as error:
-                raise NotToBeHad(f"not to be had: {' '.join(command[:3])}: {type(error).__name__}") from None
+                raise NotAvailable(f"not available: {' '.join(command[:3])}: {type(error).__name__}") from None
             if done.returncode:
                 reasons = [line for line in done.stderr.splitlines() if "error" in line.lower()] or [done.stderr]
-                raise NotToBeHad(f"not to be had: {reasons[0][:110]}")
+                raise NotAvailable(f"not available: {reasons[0][:110]}")
         missing = [program for program in peer.programs if not shutil.which(program, path=self._path)]
         if missing:
-            raise NotToBeHad(f"not to be had: no {missing[0]} on PATH or in the folder of --programs")
+            raise NotAvailable(f"not available: no {missing[0]} on PATH or in the folder of --programs")
 
     def _index(self) -> float:
         peer = self._peer
@@ -232,18 +232,18 @@ class _Measured:
             self._processes.start(self._placed(peer.serve))
         while peer.ready and not re.search(rb"state +ready|Indexing: +complete", self._ready()):
             if time.perf_counter() - started > INDEX_SECONDS:
-                raise NotToBeHad(f"no index within {INDEX_SECONDS:.0f} s")
+                raise NotAvailable(f"no index within {INDEX_SECONDS:.0f} s")
             time.sleep(0.05)
         return time.perf_counter() - started
 
     def _ready(self) -> bytes:
         try:
             return self._processes.run(self._placed(self._peer.ready))
-        except NotToBeHad:  # its server is not there yet
+        except NotAvailable:  # its server is not ready yet
             return b""
 
     def _placed(self, command: Sequence[str], question: Question | None = None) -> list[str]:
-        """Return a command with its folders, and what is asked, in it."""
+        """Return a command with its placeholders filled in."""
         names = dict(self._names)
         flags: tuple[str, ...] = ()
         if question is not None:
@@ -260,16 +260,16 @@ class _Measured:
         command = self._ask(question)
         try:
             times = repeated(lambda: self._processes.run(command).count(b"\n"), self._processes.cpu, seconds=2, most=20)
-        except NotToBeHad as reason:
+        except NotAvailable as reason:
             return f"({reason})"
         return f"{times.p50:.1f} (CPU {times.cpu:.1f})"
 
     def _compare(self, question: Question) -> list[str]:
-        """Return what is wrong with an answer, beside ripgrep's of this moment."""
+        """Return the differences of an answer from ripgrep's at this moment."""
         truth = self._truth(question)
         try:
             found = self._found(question)
-        except NotToBeHad:
+        except NotAvailable:
             return [f"{question.kind}: no answer"]
         missing, more = len(truth - found), len(found - truth)
         return [f"{question.kind}: {missing} missing, {more} too many of {len(truth)}"] if missing or more else []
@@ -288,7 +288,7 @@ class _Measured:
         return self._places(told, question)
 
     def _places(self, told: bytes, question: Question) -> set[bytes]:
-        """Return where lines or files are that a tool names, as ``path:line`` or ``path``, from the tree's top."""
+        """Return the lines or files in a tool's output, as ``path:line`` or ``path`` relative to the tree."""
         places = set()
         for line in told.splitlines():
             found = LINE.match(line)
@@ -302,9 +302,9 @@ class _Measured:
         return places
 
     def _touch(self) -> tuple[float, int, int]:
-        """Save, make and delete files in turn; return the ms until the first save is found, and the stale answers.
+        """Save, create and delete files; return the ms until the first save is found, and the counts of stale answers.
 
-        Those at once; and those later: after the tool was indexed again, or had its time to notice.
+        Both at once, and later: after the tool was indexed again, or had time to notice.
         """
         took = 0.0
         stale = later = 0

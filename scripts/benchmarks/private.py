@@ -1,4 +1,4 @@
-"""A daemon of the benchmark's own, its clients, and what its processes use."""
+"""A separate daemon for benchmarks, its clients, and the resources of its processes."""
 
 import json
 import os
@@ -23,7 +23,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Client:
-    """One connection, one call at a time."""
+    """A connection with one call at a time."""
 
     def __init__(self, path: str) -> None:
         self._socket = longpath.connect_unix(path, 30)
@@ -48,19 +48,19 @@ class Client:
         while b"\n" not in self._held:
             piece = self._socket.recv(1 << 16)
             if not piece:
-                raise ConnectionError("the daemon hung up")
+                raise ConnectionError("the daemon closed the connection")
             self._held += piece
         line, _, self._held = self._held.partition(b"\n")
         return line
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
 
 @dataclass(slots=True)
 class Private:
-    """A running daemon with a state folder of its own, and the project measured."""
+    """A running daemon with its own state folder, and the measured project."""
 
     paths: Paths
     environ: dict[str, str]
@@ -75,11 +75,11 @@ class Private:
         return Client(self.socket)
 
     def processes(self) -> list[int]:
-        """Return the daemon and all it started."""
+        """Return the process ids of the daemon and its descendants."""
         return [self.pid, *_descendants(self.pid)]
 
     def cpu(self) -> float:
-        """Return the processor seconds of all its processes, those that ended included."""
+        """Return the processor seconds of all its processes, including ended ones."""
         return sum(processor_seconds(pid) for pid in self.processes())
 
     def resident(self) -> int:
@@ -88,7 +88,7 @@ class Private:
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
-        """Note the most memory in use while the block runs, looking twenty times a second."""
+        """Record the peak memory while the block runs, sampled twenty times a second."""
         self._sampling.clear()
         thread = threading.Thread(target=self._sample)
         thread.start()
@@ -108,7 +108,7 @@ class Private:
 
 @contextmanager
 def private_daemon(state: Path) -> Iterator[Private]:
-    """Start a daemon, with no project yet, and end it."""
+    """Start a daemon without projects; stop it at the end."""
     environ = {name: os.environ[name] for name in ("HOME", "PATH", "LANG", "TMPDIR") if name in os.environ}
     environ |= {
         "FLASHGREP_STATE_DIR": str(state),
@@ -127,7 +127,7 @@ def private_daemon(state: Path) -> Iterator[Private]:
 
 
 def adopt(daemon: Private, root: Path) -> None:
-    """Open a project; indexing starts."""
+    """Open a project, which starts indexing."""
     control = Client(daemon.paths.socket)
     opened = control.call("$/open", folder=os.fsencode(root).decode("latin-1"), adopt=True)
     control.close()
@@ -135,7 +135,7 @@ def adopt(daemon: Private, root: Path) -> None:
 
 
 def wait_until(client: Client, stages: set[str]) -> Any:
-    """Wait until indexing is past the stages; return the figures of that moment."""
+    """Wait until indexing is past the stages, and return the figures at that moment."""
     while True:
         found = client.call("stats")
         if found["stage"] == "failed":
@@ -155,7 +155,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def processor_seconds(pid: int) -> float:
-    """Return what a process and its ended children have used; 0 where it has ended."""
+    """Return the processor seconds of a process and its ended children; 0 if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -164,7 +164,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def resident(pid: int) -> int:
-    """Return the bytes a process has in memory; 0 where it has ended."""
+    """Return the resident bytes of a process; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
     except OSError:
@@ -172,5 +172,5 @@ def resident(pid: int) -> int:
 
 
 def connect_many(path: str, clients: int) -> list[socket.socket]:
-    """Return so many connections."""
+    """Open this many connections."""
     return [longpath.connect_unix(path, 30) for _ in range(clients)]

@@ -1,4 +1,4 @@
-"""Questions asked again and again of a warm daemon over the Unix socket, and of ripgrep on the same tree."""
+"""Repeated queries to a warm daemon over the Unix socket, and to ripgrep on the same tree."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,11 +12,11 @@ from scripts.benchmarks.timing import program, repeated
 
 ALL = 10_000
 BUDGET = 1_000_000
-"""Tokens: no answer here is cut by its size."""
+"""Tokens per answer, enough for all answers here."""
 
 
 def measure(daemon: Private, rg: Path, targets: Targets) -> Iterator[Row]:
-    """Yield the rows of all questions."""
+    """Yield the rows of all queries."""
     client = daemon.client()
     one = {"mode": "literal", "case": "sensitive", "order": "path"}
     regex = {**one, "mode": "regex"}

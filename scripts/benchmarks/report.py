@@ -1,4 +1,4 @@
-"""The result as a table for people and as JSON, dated, in scripts/bench-results."""
+"""Writes results as a table and as JSON, dated, to scripts/bench-results."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def head() -> str:
 
 
 def save(machine: Machine, tree: TreeFacts, rows: Sequence[Row], peers: Sequence[str], remark: str) -> Path:
-    """Keep a run, dated; return its Markdown file."""
+    """Save a run under its date; return its Markdown file."""
     FOLDER.mkdir(exist_ok=True)
     stem = f"{datetime.now(UTC):%Y-%m-%d-%H%M}-{tree.name}"
     found = {"machine": asdict(machine), "tree": asdict(tree), "remark": remark, "rows": [as_dict(row) for row in rows]}

@@ -1,4 +1,4 @@
-"""Drawn calls of ``fgrep rg`` beside ripgrep: in an indexed project that changes, outside one, piped, on a terminal."""
+"""Random calls of ``fgrep rg`` against ripgrep: in a changing indexed project, outside one, piped, on a terminal."""
 
 import os
 import pty
@@ -18,9 +18,9 @@ from tests.support.rg_tree import BOUND, TIMES, make_tree
 
 RG = str(bundled_ripgrep())
 VARYING = re.compile(rb"%b|(?<=^thread 'main' \()\d+" % TIMES.pattern, re.MULTILINE)
-"""Times, and the number of a thread in which ripgrep fails."""
+"""Parts of output that vary: times, and the number of a thread in which ripgrep panics."""
 SKIPPED = {"debug", "trace"}
-"""They tell times, and in which order threads came by files."""
+"""Flags whose output depends on times and on the order of threads."""
 VALUES: dict[str, str] = {
     "color": "always ansi never auto",
     "colors": "match:fg:red path:none line:style:bold match:bg:0x33 nonsense",
@@ -55,7 +55,7 @@ VALUES: dict[str, str] = {
     "type-clear": "py nosuch",
     "type-not": "py c all nosuch",
 }
-"""What flags are given, one value a word."""
+"""Values of flags, separated by spaces."""
 PATTERNS = [
     *("foo", "needle", "needle", "needle", "Needle", "other_words", "a needle", "foo|needle", "needle$", "n(ee)d", "é"),
     *(r"\w+", "^", "(", "zzz", "[^a]foo", "foo.*bar", r"foo\nbar", "", "-foo", "(?i)NEEDLE", r"\bfoo\b", "foobar"),
@@ -68,25 +68,25 @@ PATHS = [
 ]
 SHARE_SORTED, SHARE_CHANGED, SHARE_GONE, SHARE_CONFIGURED, SHARE_PIPED = 0.85, 0.1, 0.3, 0.1, 0.12
 SHOWN = 100
-"""Calls after which it is told how far it is."""
+"""Calls between progress reports."""
 INPUTS = [b"", b"foo\nneedle in input\n", b"a\0 needle\n", b"\xff\xfef\0o\0o\0\n\0"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, and where it is made."""
+    """A call and its working directory."""
 
     flags: tuple[str, ...]
     words: tuple[str, ...]
     cwd: Path
     given: bytes | None
-    """What is piped in; None: nothing can be read."""
+    """Data on stdin; None: stdin is not readable."""
     config: str | None
     on_terminal: bool
 
 
 def compare(rng: random.Random, calls: int, base: Path, tried: Counter[str]) -> int:
-    """Make so many calls and print those that differ; return how many did."""
+    """Make this many calls, print those that differ, and return their number."""
     indexed, plain = base / "projects" / "indexed", base / "projects" / "plain"
     for root in (indexed, plain):
         root.mkdir(parents=True)
@@ -127,7 +127,7 @@ def compare(rng: random.Random, calls: int, base: Path, tried: Counter[str]) -> 
 
 
 def _change(root: Path, rng: random.Random) -> None:
-    """Save, delete or rename one of a few files, some of which rules take out."""
+    """Save, delete or rename one of a few files, some of which are ignored."""
     path = root / rng.choice(["fresh.py", "sub/fresh.c", ".fresh", "fresh.log", "a.txt", ".new/in.txt", "new/in.txt"])
     if path.exists() and rng.random() < SHARE_GONE:
         path.unlink()
@@ -180,12 +180,12 @@ def _is_same(call: Call, environ: dict[str, str]) -> bool:
     sorts = [flag for flag in call.flags if "sort" in flag]
     if sorts[-1:] in (["--sort=path"], ["--sortr=path"], ["--sort-files"]) and call.config is None:
         return False
-    # In no order, or in one that leaves equals in any: each file's lines are the same.
+    # Unsorted, or sorted with ties: compare the set of lines.
     return [sorted(part.splitlines()) for part in ours[:2]] == [sorted(part.splitlines()) for part in theirs[:2]]
 
 
 def _said(command: list[str], call: Call, environ: dict[str, str]) -> tuple[bytes, bytes, int]:
-    """Return what a command prints, times left out, and its exit status."""
+    """Return a command's output, without times, and its exit status."""
     environ = {**environ, "TERM": "xterm"} | ({"RIPGREP_CONFIG_PATH": call.config} if call.config else {})
     if call.on_terminal:
         return _said_on_terminal(command, call.cwd, environ)
@@ -211,7 +211,7 @@ def _said_on_terminal(command: list[str], cwd: Path, environ: dict[str, str]) ->
         while select.select([ours], [], [], BOUND)[0]:
             try:
                 piece = os.read(ours, 1 << 16)
-            except OSError:  # the last of the other end is closed
+            except OSError:  # the other end is closed
                 break
             shown += piece
         status = process.wait(BOUND)
@@ -220,7 +220,7 @@ def _said_on_terminal(command: list[str], cwd: Path, environ: dict[str, str]) ->
 
 
 def _shrunk(call: Call, environ: dict[str, str]) -> str:
-    """Return the call with no flag that does not matter, and what both print."""
+    """Return the call without irrelevant flags, and both outputs."""
     for flag in call.flags:
         smaller = replace(call, flags=tuple(other for other in call.flags if other is not flag))
         if not _is_same(smaller, environ):

@@ -1,10 +1,10 @@
-"""Many clients for a long time: scripts/soak [--seconds N] [--clients N] (10 minutes and 16 by default).
+"""Runs many clients for a long time: scripts/soak [--seconds N] [--clients N] (default: 10 minutes, 16 clients).
 
-Each client saves a file under ever new names and asks for the newest by `outline`, `get_symbol` and `query`, which must
-find it; now and then one floods the daemon with large calls and hangs up. Printed at intervals: memory, descriptors and
-threads of the daemon, answers a second, errors, wrong answers. At the end the daemon is left alone: the status is 1
-unless there was no error and no wrong answer, it is the same process, its memory, descriptors and threads are back
-where they were after a short warm-up, and it takes no processor.
+Each client saves files under new names and queries the newest by `outline`, `get_symbol` and `query`, which must find
+it; sometimes one floods the daemon with large calls and disconnects. Printed at intervals: memory, descriptors and
+threads of the daemon, answers per second, errors, wrong answers. At the end the daemon is left idle. The status is 0 if
+there was no error and no wrong answer, it is the same process, its memory, descriptors and threads are back at the
+level after a short warm-up, and it takes no processor time.
 """
 
 import argparse
@@ -28,9 +28,9 @@ from scripts.benchmarks.private import PAGE, Client, Private, adopt, private_dae
 MIB = 1 << 20
 WARM_SECONDS = 10.0
 RECOVERY_SECONDS = 30.0
-"""Memory is given back 5 s after a flood; indexing what was saved last takes some more."""
+"""Memory is released 5 s after a flood; indexing the last saved files takes longer."""
 MEMORY_MIB, DESCRIPTORS, THREADS, IDLE_PERCENT = 50, 20, 40, 1.0
-"""How much more of each there may be at the end than after the warm-up; the processor's share when left alone.
+"""Most growth of each from the end of the warm-up, and the processor's share when idle.
 Threads are kept for as long as anyio keeps idle ones."""
 FLOOD_EVERY = 50
 STAGES = {"listing", "indexing", "words", "merging", "symbols", "chunks", "vectors"}
@@ -38,7 +38,7 @@ STAGES = {"listing", "indexing", "words", "merging", "symbols", "chunks", "vecto
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the daemon's process holds."""
+    """Resources of the daemon's process."""
 
     memory_mib: float
     descriptors: int
@@ -47,7 +47,7 @@ class Figures:
 
 @dataclass(slots=True)
 class Tally:
-    """What all clients have seen so far."""
+    """Counts over all clients."""
 
     answers: int = 0
     floods: int = 0
@@ -62,7 +62,7 @@ def figures(pid: int) -> Figures:
 
 
 def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally) -> None:
-    """Save and ask until told to stop."""
+    """Save files and query until ``stop`` is set."""
     rng = random.Random(number)  # noqa: S311 - no secret
     client, round_ = daemon.client(), 0
     path = daemon.root / f"soaked_{number}.py"
@@ -88,7 +88,7 @@ def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally)
 
 
 def asked(client: Client, file: str, name: str) -> Iterator[tuple[str, bool]]:
-    """Ask three methods for a function that has just been saved; yield each and whether its answer has it."""
+    """Query a just saved function by three methods; yield each method and whether its answer has the function."""
     yield "outline", name in json.dumps(client.call("outline", path=file, max_tokens=1_000_000))
     for method, params in (
         ("get_symbol", {"symbol_name": name, "role": ["definition"]}),
@@ -99,7 +99,7 @@ def asked(client: Client, file: str, name: str) -> Iterator[tuple[str, bool]]:
 
 
 def flood(daemon: Private, rng: random.Random) -> None:
-    """Send large calls and hang up without reading."""
+    """Send large calls, and disconnect without reading the answers."""
     method, params = GREEDY[rng.choice(sorted(GREEDY))]
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
     with longpath.connect_unix(daemon.socket, 30) as connection:
@@ -139,7 +139,7 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
 
 
 def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
-    """Leave the daemon alone, and say whether it is as it was."""
+    """Leave the daemon idle, print its resources, and return 0 if they are back at ``base``."""
     wrong = [*dict.fromkeys(tally.problems)][:10]
     if lifecycle.find_holder(daemon.paths) != daemon.pid:
         print(Path(daemon.paths.crash_log).read_text(errors="replace")[-3_000:])

@@ -1,4 +1,4 @@
-"""Symbols and research over the socket, once everything is parsed; and how fast parsing is."""
+"""Symbols and research over the socket, after parsing; and the speed of parsing."""
 
 import os
 import random
@@ -23,7 +23,7 @@ DEFINED = r"^(?:static |async )?(?:def|class|func|fn|int|void|bool|struct) (\w{6
 
 
 def measure(daemon: Private, targets: Targets) -> Iterator[Row]:
-    """Yield the rows of questions; the index must have every symbol."""
+    """Yield the rows of queries; the index must have all symbols."""
     client = daemon.client()
     names = iter(_names(client))
     one = repeated(lambda: _symbol(client, next(names)), daemon.cpu, most=NAMES // 2)
@@ -66,7 +66,7 @@ def _sample(root: Path) -> tuple[list[bytes], int]:
 
 
 def _names(client: Client) -> list[str]:
-    """Return names that look defined, drawn from all over the tree."""
+    """Return names that look like definitions, from all over the tree."""
     question = {"text": DEFINED, "mode": "regex", "case": "sensitive", "order": "path", "limit": 10_000}
     hits = client.call("query", **question, max_tokens=1_000_000)["results"]
     names = sorted({found[1] for hit in hits if (found := re.search(DEFINED, hit["text"]))})

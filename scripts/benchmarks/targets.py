@@ -1,4 +1,4 @@
-"""What is looked for: the literals the bars name on Linux sources, else words drawn by how many files have them."""
+"""Patterns to search: the bars' literals on Linux sources, else words chosen by the number of files that have them."""
 
 import os
 import random
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LONG = 12
-"""Characters of a word that is likely a name and no English."""
+"""Fewest characters of a word that is likely a name, not English."""
 
 SAMPLE_BYTES = 64 << 20
-"""Text that words are drawn from on an unknown tree."""
+"""Text from which words are chosen on an unknown tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Targets:
     insensitive: str
     miss: str = "zq_nowhere_in_any_file_xj"
     scan: str = r"[a-z]{3}[0-9]{4}[a-z]"
-    """A regex without a literal part: every file has to be read."""
+    """A regex without a literal part, so that every file is read."""
 
 
 LINUX = Targets(
@@ -40,7 +40,7 @@ LINUX = Targets(
 
 
 def targets_for(root: Path, rg: Path) -> Targets:
-    """Return what to look for in a tree."""
+    """Return the patterns to search in a tree."""
     return LINUX if _has(root, rg, LINUX.rare) and _has(root, rg, LINUX.rarest) else _drawn(root, rg)
 
 

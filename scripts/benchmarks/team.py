@@ -1,8 +1,8 @@
-"""A team's store, measured: loading, bytes, and how long questions take over some shards, with some clients at once.
+"""Measures a team's store: loading, size, and the time of queries, by numbers of shards and of clients.
 
-Each shard is a server of its own on this machine, asked by postgres_fdw. Clients ask in this process, without HTTP; the
-times are those from a question to its whole answer, read from empty caches of ours, but warm ones of PostgreSQL. Beside
-them stands the processor time of this process and of all servers, which other processes hardly change.
+Each shard is a separate server on this machine, queried by postgres_fdw. Clients run in this process, without HTTP. The
+times are from a query to its whole answer, with our caches empty and PostgreSQL's warm. The processor time of this
+process and all servers is also measured; it hardly depends on other processes.
 """
 
 import argparse
@@ -32,9 +32,9 @@ from flashgrep.team.team_catalogue import ACCESS, TeamCatalogue
 from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60
-"""Of each kind and each number of clients."""
+"""Queries for each kind and each number of clients."""
 GROWN_BYTES = 16 << 20
-"""Text of the largest of the corpora that are each twice the one before: all of it takes less than ten minutes."""
+"""Text of the largest corpus; each is twice the previous one, and all take less than ten minutes."""
 GROWN_QUESTIONS = 30
 STAGES = ("fetching", "contents", "symbols", "chunks", "dropped", "merged")
 NAME = "measured"
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measure(repository: Path, shards: int, clients: list[int], sizes: list[int]) -> None:
-    """Print the table of a store with so many shards; ``sizes``: bytes of text at each step, none: all at once."""
+    """Print the table of a store with this many shards; ``sizes``: bytes of text at each step, empty: all at once."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-team-")))
         server = stack.enter_context(run_server())
@@ -73,7 +73,7 @@ def measure(repository: Path, shards: int, clients: list[int], sizes: list[int])
 
 
 def choose_files(bare: Path, most: int) -> str:
-    """Make a branch with some files of HEAD, drawn by the hash of their paths, that have so many bytes; return it."""
+    """Create a branch with about ``most`` bytes of HEAD's files, sampled by a hash of their paths, and return it."""
 
     def run(*command: str, text: bytes = b"") -> bytes:
         environ = {**os.environ, "GIT_INDEX_FILE": str(bare / "index-of-some")}
@@ -100,7 +100,7 @@ def choose_files(bare: Path, most: int) -> str:
 
 
 def read_ticks(process: Path) -> list[int]:
-    """Return a process's ticks by itself and in the kernel, and those of its ended children; none if it is gone."""
+    """Return the user and system ticks of a process and of its ended children; empty if it is gone."""
     try:
         return list(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:15]))
     except (FileNotFoundError, ProcessLookupError):
@@ -108,7 +108,7 @@ def read_ticks(process: Path) -> list[int]:
 
 
 class Filled:
-    """A store that is filled step by step, and what that takes."""
+    """A store that is filled step by step, and the cost of it."""
 
     def __init__(self, server: Server, others: list[Server], folder: Path) -> None:
         self._servers = [server, *others]
@@ -131,7 +131,7 @@ class Filled:
         return sum(os.times()[:4]) + ticks / os.sysconf("SC_CLK_TCK")
 
     def load(self) -> None:
-        """Bring the store to the state of the branch, and print how fast that was, and how large it is."""
+        """Update the store to the state of the branch, and print its speed and the store's size."""
         last = begun = time.monotonic()
         before, processor = self.measure_texts()[0], self.read_processor()
         stages = dict.fromkeys(STAGES, 0.0)
@@ -148,19 +148,19 @@ class Filled:
         loaded, stored = (size - before) / 1e6, self.measure_bytes()
         print(f"\n{max(1, len(self._remote))} shards: {texts} texts, {size / 1e6:.1f} MB;", end=" ")
         print(f"{loaded:.1f} MB loaded in {took:.1f} s, {loaded / took:.2f} MB/s,", end=" ")
-        print(f"{processor / loaded:.2f} s of processor time a MB; {stored / size:.2f} bytes stored a byte of text")
+        print(f"{processor / loaded:.2f} s of processor time per MB; {stored / size:.2f} bytes stored per byte of text")
         print(", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in stages.items() if seconds), "\n")
         print("| question | clients | p50 ms | p99 ms | answers a second | processor ms |\n|---|---|---|---|---|---|")
 
     def measure_texts(self) -> tuple[int, int]:
-        """Return bytes and number of the contents."""
+        """Return the size and number of contents."""
         with closing(connect(self.dsn)) as connection:
             query = "SELECT coalesce(sum(length(data)), 0), count(*) FROM flashgrep.text"
             size, texts = connection.execute(query).fetchone() or (0, 0)
         return int(size), int(texts)
 
     def measure_bytes(self) -> int:
-        """Return the bytes that the shards' tables take on disks."""
+        """Return the size of the shards' tables on disk."""
         stored = 0
         for address in self._remote or [self.dsn]:
             with closing(connect(address)) as connection:
@@ -178,7 +178,7 @@ def current_branch(repository: Path) -> str:
 
 
 def draw_questions(bare: Path, branch: str, most: int) -> dict[str, list[dict[str, str]]]:
-    """Return questions by kind, the same for every run: rare and common words, expressions, symbols."""
+    """Return queries by kind, the same in every run: rare and common words, regular expressions, symbols."""
     printed = subprocess.run(
         ["git", "-C", str(bare), "grep", "-ohIE", "[A-Za-z_]{6,24}", branch], check=True, capture_output=True
     ).stdout.decode("utf-8", "replace")
@@ -203,7 +203,7 @@ def draw_questions(bare: Path, branch: str, most: int) -> dict[str, list[dict[st
 
 @contextmanager
 def open_catalogue(dsn: str, folder: Path) -> Iterator[tuple[TeamCatalogue, str]]:
-    """Yield what answers, and the hash of a token that sees everything."""
+    """Yield a catalogue, and the hash of a token with access to everything."""
     with closing(connect(dsn)) as connection:
         access.allow(connection, "bench", None)
         token = hashlib.sha256(access.make_token(connection, "bench").encode()).hexdigest()
@@ -222,7 +222,7 @@ async def ask_all(
     clients: list[int],
     read_processor: Callable[[], float],
 ) -> None:
-    """Ask the questions of each kind, so many at once, and print how long they took."""
+    """Run the queries of each kind with each number of clients, and print their times."""
     session = Session(notes={ACCESS: catalogue.find_access(token)})
     for kind, questions in kinds.items():
         method = REGISTRY.get({"symbol": "get_symbol", "by meaning": "search_code"}.get(kind, "query"))

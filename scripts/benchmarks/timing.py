@@ -1,4 +1,4 @@
-"""Taking times: wall and processor, ours and other programs'."""
+"""Measures wall and processor time of functions and programs."""
 
 import resource
 import statistics
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FEWEST = 5
-"""Calls that a median needs at least."""
+"""Fewest calls for a median."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds of wall time, and of processor time a call."""
+    """Wall time and processor time per call, in ms."""
 
     p50: float
     p99: float

@@ -1,11 +1,11 @@
-"""Many work trees of one repository in one store: scripts/bench_worktrees [TREE] [--trees N …] [--steps N].
+"""Measures many work trees of one repository in one store: scripts/bench_worktrees [TREE] [--trees N …] [--steps N].
 
-TREE is copied and committed to a repository of its own. For each number of work trees: how long the last one takes
-until it is ready (`git worktree add` is timed apart), what the store has on the disk, what the daemon and its children
-hold, and how long a rare literal takes, beside ripgrep and `git grep` in the same tree. Every work tree has one file
-that the others have not; an answer that shows another's is a failure (status 1).
+TREE is copied and committed to a new repository. For each number of work trees: the time until the last one is ready
+(`git worktree add` is timed separately), the store's size on disk, the memory of the daemon and its children, and the
+time of a rare literal, against ripgrep and `git grep` in the same tree. Every work tree has one file that the others do
+not have; an answer with another tree's file is a failure (status 1).
 
-With --steps: so many random operations on several small work trees, every answer compared with ripgrep's.
+With --steps: this many random operations on several small work trees, with every answer compared with ripgrep's.
 """
 
 import argparse
@@ -35,10 +35,10 @@ STAGES = {"listing", "indexing", "symbols", "chunks", "vectors"}
 
 
 def main() -> int:
-    """Run as the command line says; 1: a work tree's answer showed another's."""
+    """Measure or compare; return 1 if an answer has another work tree's file."""
     parser = argparse.ArgumentParser(prog="scripts/bench_worktrees", description=__doc__)
     parser.add_argument("tree", type=Path, nargs="?", default=HERE, help="tree to measure on; it is copied first")
-    parser.add_argument("--steps", type=int, default=0, help="compare answers after so many random operations instead")
+    parser.add_argument("--steps", type=int, default=0, help="compare answers after this many operations instead")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of the operations")
     parser.add_argument("--trees", type=int, nargs="+", default=[1, 3, 10], help="numbers of work trees")
     parser.add_argument("--work", type=Path, help="folder for the copies (default: the system's temporary one)")
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 async def compare(base: Path, steps: int, seed: int) -> int:
-    """Change work trees at random and have every answer equal ripgrep's; 1: one does not."""
+    """Change work trees at random and compare every answer with ripgrep's; return 1 if one differs."""
     print(f"seed {seed}", flush=True)
     root = base / "main"
     git(base, "init", "-q", str(root))
@@ -117,7 +117,7 @@ def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
 
 
 def ask(daemon: Private, client: Client, rare: str, root: Path) -> None:
-    """Print how long a rare literal takes in a work tree."""
+    """Print the time of a rare literal in a work tree."""
     ours = repeated(lambda: len(client.call("query", query=rare, mode="literal", limit=1000)["results"]), daemon.cpu)
     rg = program([RG, "--no-config", "-nF", rare], root)
     grep = program(["git", "grep", "-nF", rare], root)
@@ -129,7 +129,7 @@ def ask(daemon: Private, client: Client, rare: str, root: Path) -> None:
 
 
 def is_apart(daemon: Private, roots: list[Path]) -> bool:
-    """Return whether the newest and the oldest work tree show their own file alone."""
+    """Return whether the newest and the oldest work tree each show only their own file."""
     apart = True
     for number in {1, len(roots)}:
         adopt(daemon, roots[number - 1])
@@ -145,7 +145,7 @@ def is_apart(daemon: Private, roots: list[Path]) -> bool:
 
 
 def disk_use(daemon: Private) -> int:
-    """Return the bytes that all stores take."""
+    """Return the size of all stores on disk."""
     return sum(file.stat().st_blocks * 512 for file in Path(daemon.paths.cache).rglob("*") if file.is_file())
 
 

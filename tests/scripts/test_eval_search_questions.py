@@ -55,7 +55,7 @@ def test_a_question_whose_file_or_name_is_missing_is_told(tmp_path: Path) -> Non
     gone = there._replace(targets=(Target("a.py", "ru"), Target("b.py", "")), kind="other")
     assert faults(gone, tmp_path) == [
         "what runs: no kind other",
-        "a.py: ru does not stand there",
+        "a.py: ru does not occur",
         "b.py: no such file",
     ]
 

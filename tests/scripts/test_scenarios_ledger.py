@@ -50,7 +50,7 @@ def test_what_is_not_one_to_one_is_told(tmp_path: Path) -> None:
     assert problems(scenarios, read_tests(tmp_path)) == [
         "1 · R · twice: 2 tests",
         "1 · R · missing: 0 tests",
-        "test_of_nothing: stands for 0 scenarios",
+        "test_of_nothing: declares 0 scenarios",
         "test_skipped: may not use importorskip",
         "test_skipped: may not use skipif",
         "test_unknown: no such scenario: 1 · R · unknown",

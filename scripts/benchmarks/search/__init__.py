@@ -1,1 +1,1 @@
-"""How well search by meaning ranks: questions over real repositories, and documentation sought in functions."""
+"""Quality of search by meaning: questions about real repositories, and functions found by their documentation."""

@@ -1,4 +1,4 @@
-"""Measure how well search by meaning ranks: scripts/eval_search --help."""
+"""Measure the ranking of search by meaning: scripts/eval_search --help."""
 
 import argparse
 import json
@@ -23,11 +23,11 @@ from scripts.benchmarks.search.rivals import Judged, compare, print_comparison
 from scripts.benchmarks.search.team import compare_stores, print_table
 
 Results = dict[str, dict[str, list[Figures]]]
-"""By repository and way, the figures of each question."""
+"""The figures of each question, by repository and way of ranking."""
 
 
 def main() -> int:
-    """Run as the command line says; return 1 where a question's target is missing."""
+    """Run the selected measurements; return 1 if a question's target is missing."""
     options = _options()
     options.cache.mkdir(parents=True, exist_ok=True)
     roots = dict(_roots(options))
@@ -54,23 +54,23 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/eval_search", description=__doc__)
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
     kept = Path(__file__).parents[2] / "bench-results" / f"{datetime.now(UTC):%Y-%m-%d-%H%M}-search.json"
-    parser.add_argument("--only", action="append", metavar="REPOSITORY", help="ask this repository alone; repeatable")
+    parser.add_argument("--only", action="append", metavar="REPOSITORY", help="only this repository; repeatable")
     parser.add_argument(
-        "--held", action="store_true", help="ask the half that nothing is chosen by, instead of the other"
+        "--held", action="store_true", help="use the held-out half of the questions instead of the other"
     )
-    parser.add_argument("--questions", action="store_true", help="leave out documentation sought in functions")
+    parser.add_argument("--questions", action="store_true", help="leave out documentation")
     parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
-    parser.add_argument("--ablate", action="store_true", help="rank again with each rule switched off")
-    parser.add_argument("--team", action="store_true", help="compare a team's store with the embedded one instead")
-    parser.add_argument("--rivals", action="store_true", help="ask a daemon, and other rankings beside it, instead")
-    parser.add_argument("--check", action="store_true", help="only see whether what the questions aim at is there")
+    parser.add_argument("--ablate", action="store_true", help="also rank with each rule switched off")
+    parser.add_argument("--team", action="store_true", help="instead compare a team's store with the local one")
+    parser.add_argument("--rivals", action="store_true", help="instead compare a daemon with other rankings")
+    parser.add_argument("--check", action="store_true", help="only check that the questions' targets exist")
     parser.add_argument("--save", nargs="?", type=Path, const=kept, help="keep the figures as JSON (usual: %(const)s)")
     parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
     return parser.parse_args()
 
 
 def _roots(options: argparse.Namespace) -> Iterator[tuple[Package, Path]]:
-    """Yield the packages that are asked for and to be had."""
+    """Yield the requested packages that are available."""
     for package in packages():
         wanted = package.repository in options.only if options.only else _is_asked(package, options)
         if wanted:
@@ -96,7 +96,7 @@ def _check(roots: Mapping[Package, Path]) -> int:
         for question in questions.get(package.repository, [])
         for fault in faults(question, root)
     ]
-    print("\n".join(found) or f"{sum(map(len, questions.values()))} questions: every target is there")
+    print("\n".join(found) or f"{sum(map(len, questions.values()))} questions: every target exists")
     return int(bool(found))
 
 
@@ -131,7 +131,7 @@ def _compared(roots: Mapping[Package, Path]) -> Iterator[tuple[str, dict[str, li
 
 
 def _told(results: Results) -> dict[str, Any]:
-    """Print the tables, and return what they say."""
+    """Print the tables, and return their figures."""
     ways = list(next(iter(results.values())))
     print("\nNDCG@10 by repository: " + ", ".join(ways[: len(SIDES)]))
     for repository, found in results.items():
@@ -191,7 +191,7 @@ def _docstrings(roots: Mapping[Package, Path]) -> dict[str, Any]:
     for package, root in roots.items():
         if package.use != "questions":
             pools[package.language].append((package, root))
-    print("\nDocumentation sought in functions, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid")
+    print("\nFunctions found by documentation, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid")
     found = {language: measured(pool(rows), load(DATA)) for language, rows in pools.items()}
     for language, sides in found.items():
         print(f"  {language:12}{_sides(sides)}")

@@ -1,4 +1,4 @@
-"""The questions asked by hand, and whether what they aim at is there."""
+"""Questions written by hand, and a check that their targets exist."""
 
 import re
 import tomllib
@@ -10,14 +10,14 @@ KINDS: Final = ("semantic", "architecture", "symbol")
 
 
 class Target(NamedTuple):
-    """A file that answers, and a name that stands at the answer (empty: the whole file answers)."""
+    """A file with the answer, and a name at the answer (empty: the whole file is the answer)."""
 
     path: str
     name: str
 
 
 class Question(NamedTuple):
-    """What is asked of a repository, and what answers it."""
+    """A question about a repository, and its answers."""
 
     repository: str
     text: str
@@ -26,7 +26,7 @@ class Question(NamedTuple):
 
     @property
     def files(self) -> frozenset[str]:
-        """The files that answer."""
+        """The files with answers."""
         return frozenset(target.path for target in self.targets)
 
 
@@ -46,7 +46,7 @@ def _target(text: str) -> Target:
 
 
 def faults(question: Question, root: Path) -> list[str]:
-    """Say what is wrong with a question: no such kind, file, or name in the file."""
+    """Return the faults of a question: an unknown kind, a missing file, or a missing name."""
     found = [] if question.kind in KINDS else [f"{question.text}: no kind {question.kind}"]
     if not 1 <= len(question.targets) <= 4:  # noqa: PLR2004 - more than four answers are no question
         found.append(f"{question.text}: {len(question.targets)} targets")
@@ -55,5 +55,5 @@ def faults(question: Question, root: Path) -> list[str]:
         if not path.is_file():
             found.append(f"{target.path}: no such file")
         elif not re.search(rf"(?<!\w){re.escape(target.name)}(?!\w)", path.read_text("utf-8", "replace")):
-            found.append(f"{target.path}: {target.name} does not stand there")
+            found.append(f"{target.path}: {target.name} does not occur")
     return found

@@ -1,4 +1,4 @@
-"""Documentation sought in functions: the first sentence of a function's comment is to find its code."""
+"""Functions found by documentation: the first sentence of a function's comment must find its code."""
 
 import random
 import re
@@ -18,13 +18,13 @@ from scripts.benchmarks.search.metrics import Figures, figures, mean
 from scripts.benchmarks.search.packages import Package
 
 MOST_FUNCTIONS: Final = 3_000
-"""Functions of a language that are searched, drawn with a fixed seed."""
+"""Functions searched per language, sampled with a fixed seed."""
 MOST_QUERIES: Final = 400
 CANDIDATES: Final = 100
 
 
 class Sides(NamedTuple):
-    """What each side makes of one pool."""
+    """The figures of each side for one pool."""
 
     functions: int
     queries: int
@@ -34,7 +34,7 @@ class Sides(NamedTuple):
 
 
 def pool(packages: Iterable[tuple[Package, Path]]) -> list[Function]:
-    """Return some functions of packages of one language, each told apart by its place."""
+    """Return a sample of functions of packages of one language, identified by their places."""
     found = [
         function._replace(path=f"{package.repository}/{function.path}:{number}")
         for package, root in packages
@@ -45,7 +45,7 @@ def pool(packages: Iterable[tuple[Package, Path]]) -> list[Function]:
 
 
 def measured(found: Sequence[Function], embedder: Embedder) -> Sides:
-    """Return the figures of BM25 alone, the model alone, and both mixed by the weight that questions in words have."""
+    """Return the figures of BM25 alone, the model alone, and both mixed with the weight of questions in words."""
     asked = list(_asked(found))
     vectors = embedder.embed_code([function.code for function in found])
     questions = embedder.embed_queries([function.sentence for function in asked])
@@ -62,7 +62,7 @@ def measured(found: Sequence[Function], embedder: Embedder) -> Sides:
 
 
 def mixed(words: dict[str, float], meaning: dict[str, float]) -> dict[str, float]:
-    """Return both sides, each divided by its maximum, mixed."""
+    """Return the mix of both sides' scores, each divided by its maximum."""
     weight = RULES.semantic_weight
     most_words, most_meaning = max(words.values(), default=0) or 1.0, max(meaning.values(), default=0) or 1.0
     return {
@@ -72,7 +72,7 @@ def mixed(words: dict[str, float], meaning: dict[str, float]) -> dict[str, float
 
 
 def _asked(found: Sequence[Function]) -> Iterator[Function]:
-    """Yield functions with a sentence that no other has, without their own name where it opens the sentence."""
+    """Yield functions with a unique sentence, without the function's name if the sentence starts with it."""
     plain = [function._replace(sentence=_unnamed(function)) for function in found if function.sentence]
     counts = Counter(function.sentence for function in plain)
     alone = (function for function in plain if counts[function.sentence] == 1)

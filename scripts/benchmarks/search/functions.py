@@ -1,4 +1,4 @@
-"""Functions of a source tree, each with its documentation taken out: what a documented sentence is to find."""
+"""Functions of a source tree without their documentation, which is used as queries for them."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from flashgrep.languages import language_of
 FEWEST_LINES: Final = 3
 MOST_LINES: Final = 80
 FEWEST_WORDS, MOST_WORDS = 4, 40
-"""Of a sentence that serves as a question."""
+"""Words of a sentence that is used as a question."""
 _ASIDE: Final = re.compile(r"(^|/)(tests?|testing|spec|examples?|benches|benchmarks?|vendor|deps|dist)(/|$)|[._]test\.")
 _COMMENT: Final = ("//", "/*", "*", "#", "--")
 _ATTRIBUTE: Final = ("@", "#[", "[")
@@ -35,11 +35,11 @@ class Function(NamedTuple):
     name: str
     code: str
     sentence: str
-    """The first sentence of its documentation; empty where it has none that could be asked."""
+    """The first sentence of its documentation; empty if there is none usable as a question."""
 
 
 def functions(root: Path, language: str) -> Iterator[Function]:
-    """Yield the functions of a tree's sources, tests and examples left out."""
+    """Yield the functions of a tree's sources, without tests and examples."""
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         found = language_of(path.name.encode()).name
@@ -72,7 +72,7 @@ def _of_file(path: str, data: bytes, language: str) -> Iterator[Function]:
 
 
 def _docstrings(data: bytes) -> dict[int, tuple[int, str]]:
-    """Return, by the line each docstring begins on, its last line and its text."""
+    """Return the last line and the text of each docstring, by its first line."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):
@@ -102,7 +102,7 @@ def _without(lines: list[str], first: int, strings: dict[int, tuple[int, str]]) 
 
 
 def _above(lines: list[str]) -> str:
-    """Return the comment that ends right above a definition, attributes between them left out."""
+    """Return the comment directly above a definition, ignoring attributes in between."""
     said: list[str] = []
     for line in reversed(lines):
         text = line.strip()
@@ -117,7 +117,7 @@ def _above(lines: list[str]) -> str:
 
 
 def sentence(said: str) -> str:
-    """Return the first sentence of a documentation without markup; empty where it makes no question."""
+    """Return the first sentence of documentation without markup; empty if it is not usable as a question."""
     text = textwrap.dedent(said).strip()
     end = _END.search(text)
     text = text[: end.start()].strip() if end else text

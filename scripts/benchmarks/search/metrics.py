@@ -1,4 +1,4 @@
-"""Figures of one ranking, and means of many."""
+"""Figures of a ranking, and means of many."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -13,7 +13,7 @@ DRAWS: Final = 2000
 
 
 class Figures(NamedTuple):
-    """How good a ranking is: NDCG@10, reciprocal rank, recall@10, and tokens read until the first answer."""
+    """The quality of a ranking: NDCG@10, reciprocal rank, recall@10, and tokens read until the first answer."""
 
     ndcg: float
     reciprocal: float
@@ -41,9 +41,9 @@ def mean(rows: Iterable[Figures]) -> Figures:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the bounds between which the mean lies in 95 % of samples of as many questions (Efron's bootstrap, 1979).
+    """Return the 95 % confidence interval of the mean (Efron's bootstrap, 1979).
 
-    Of the differences between two ways, question by question, it says whether one is better by more than chance.
+    For the differences between two ways, by question, it shows whether one is significantly better.
     """
     draws = np.random.default_rng(1).integers(len(values), size=(DRAWS, len(values)))
     low, high = np.quantile(np.array(values)[draws].mean(axis=1), (0.025, 0.975)).tolist()
@@ -51,7 +51,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Return names without repeats, in the order they came first."""
+    """Return names without duplicates, in order of first occurrence."""
     return list(dict.fromkeys(names))
 
 

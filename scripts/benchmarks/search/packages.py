@@ -1,4 +1,4 @@
-"""The pinned packages: read from packages.tsv, fetched by the registries' own clients, unpacked into a cache."""
+"""The pinned packages of packages.tsv, fetched by the registries' own clients and unpacked into a cache."""
 
 import csv
 import re
@@ -20,21 +20,21 @@ class Package(NamedTuple):
     """``pypi`` (a source distribution), ``npm``, ``maven`` (the jar of sources), ``deb`` (a binary package) or
     ``source`` (Debian's upstream tar)."""
     name: str
-    """Of ``maven``: group and artefact, with a colon between them."""
+    """For ``maven``: group and artefact, separated by a colon."""
     version: str
-    """The upstream version of a ``source``, the full one of the others."""
+    """For ``source``: the upstream version; else the full version."""
     licence: str
     language: str
     use: str
-    """``questions``, ``docstrings`` or ``both``; ``held``: questions that no rule or model is ever chosen by;
-    ``tasks``: for ``scripts/bench_agent`` alone."""
+    """``questions``, ``docstrings`` or ``both``; ``held``: questions never used to choose a rule or model;
+    ``tasks``: only for ``scripts/bench_agent``."""
     part: str
     """The folder of the archive that is the repository."""
     repository: str
 
 
 class Unavailable(Exception):
-    """A pinned package that its registry's client does not deliver."""
+    """A pinned package cannot be fetched by its registry's client."""
 
 
 def packages() -> list[Package]:
@@ -46,7 +46,7 @@ def packages() -> list[Package]:
 
 
 def unpacked(package: Package, cache: Path) -> Path:
-    """Return the folder of a package's repository, fetched and unpacked where the cache lacks it.
+    """Return the folder of a package's repository, fetched and unpacked unless cached.
 
     Raises:
         Unavailable: the client fails, or delivers another version.
@@ -67,7 +67,7 @@ def unpacked(package: Package, cache: Path) -> Path:
 
 
 def unpack(archive: Path, tree: Path) -> None:
-    """Unpack what a registry delivered; a tar's one folder is left out."""
+    """Unpack an archive; a tar's single top folder is stripped."""
     if archive.suffix == ".deb":
         _run(["dpkg-deb", "-x", str(archive), str(tree)], tree)
     elif archive.suffix == ".jar":
@@ -116,7 +116,7 @@ def _deb(package: Package, folder: Path) -> Path:
 
 
 def _source(package: Package, folder: Path) -> Path:
-    """Take Debian's upstream tar, with lists of sources of our own: the machine's may have none."""
+    """Fetch Debian's upstream tar, with our own list of sources, since the machine's may have none."""
     apt = folder.parent / "apt"
     options = [
         *("-o", f"Dir::Etc::SourceList={apt}/all.sources", "-o", "Dir::Etc::SourceParts=-"),

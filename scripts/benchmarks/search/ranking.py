@@ -1,4 +1,4 @@
-"""Questions asked of a repository as the daemon would ask them: a workspace in process, the real index and rules."""
+"""Runs questions about a repository like the daemon: a workspace in this process, with the real index and rules."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,19 +16,19 @@ from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures
 
 RESULTS: Final = 60
-"""Results asked for: ten files at least, several chunks each."""
+"""Results requested: enough for ten files with several chunks each."""
 SHOWN: Final = 10
-"""Results of ``search_code`` where no limit is named."""
+"""Results of ``search_code`` without a limit."""
 INDEX_SECONDS: Final = 600.0
 
 
 class Way(NamedTuple):
-    """A way of ranking: the rules, and the share of similarity if it is not left to them."""
+    """A way of ranking: the rules, and the weight of similarity unless the rules choose it."""
 
     rules: Rules
     semantic_weight: float | None
     as_shown: bool = False
-    """Functions as ``search_code`` shows them, the usual number of them: their files in the order they come."""
+    """Whether the results are those that ``search_code`` shows, in its order and number."""
 
 
 OFF: Final[dict[str, dict[str, float]]] = {
@@ -50,7 +50,7 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "prose": {"prose": 1.0},
     "data": {"data": 1.0},
 }
-"""What makes each rule do nothing."""
+"""Settings that disable each rule."""
 PLAIN: Final = RULES.__class__(**{name: value for change in OFF.values() for name, value in change.items()})  # type: ignore[arg-type] # only floats are changed
 SIDES: Final[dict[str, Way]] = {
     "hybrid": Way(RULES, None),
@@ -61,11 +61,11 @@ SIDES: Final[dict[str, Way]] = {
     "model, no rules": Way(PLAIN, 1.0),
     "as shown": Way(RULES, None, as_shown=True),
 }
-"""The sides, with the ranking rules and without; and what who asks gets to see."""
+"""Both sides with and without ranking rules, and the results as shown."""
 
 
 def ablations() -> dict[str, Way]:
-    """Return the ways that lack one rule each."""
+    """Return ways with one rule disabled in each."""
     return {f"without {name}": Way(replace(RULES, **change), None) for name, change in OFF.items()}  # type: ignore[arg-type] # as PLAIN
 
 
@@ -98,13 +98,13 @@ def _figures(answer: MeaningAnswer, question: Question) -> Figures:
 
 
 def _user(root: Path) -> Path:
-    """Return the folder beside a repository that its index lies in."""
+    """Return the folder for a repository's index, next to the repository."""
     return root.with_name(f"{root.name}-user")
 
 
 @asynccontextmanager
 async def _opened(root: Path) -> AsyncIterator[Workspace]:
-    """Open a repository and wait until it has its vectors."""
+    """Open a repository and wait until its vectors are ready."""
     options = WorkspaceOptions(state_dir=_user(root) / "state", cache_dir=_user(root) / "cache")
     async with anyio.create_task_group() as tasks:
         workspace = Workspace(root.name, os.fsencode(root), options)

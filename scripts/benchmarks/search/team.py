@@ -1,7 +1,7 @@
-"""The questions asked by hand, asked of a team's store, and of what PostgreSQL itself could rank by: the same chunks.
+"""Compares a team's store with PostgreSQL's own rankings of the same chunks, on the questions written by hand.
 
-``ts_rank_cd`` ranks the words of our chunks, split as our index splits them; ``pgvector`` their vectors, by an HNSW
-index. Both have no rules, so they stand beside our sides without rules.
+``ts_rank_cd`` ranks the words of our chunks, split like in our index; ``pgvector`` their vectors, by an HNSW index.
+Neither has rules, so they are compared with our sides without rules.
 """
 
 import os

@@ -1,8 +1,8 @@
-// What javac says each name of a folder's Java files means, as JSON lines like those of typescript/uses.cjs:
+// Prints what each name in a folder's Java files refers to, by javac, as JSON lines like those of typescript/uses.cjs:
 //
 //     java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED JavaUses.java ROOT [MODULE_FOLDER…]
 //
-// A line with a name that javac cannot tell, for want of a library, is told as unseen.
+// A line with a name that javac cannot resolve, since a library is missing, is reported as unseen.
 import com.sun.source.tree.*;
 import com.sun.source.util.*;
 import com.sun.tools.javac.tree.JCTree;

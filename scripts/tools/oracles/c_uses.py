@@ -1,9 +1,9 @@
-"""What Clang says each name of a folder of C means, as JSON lines like those of typescript/uses.cjs.
+"""Prints what each name in a folder of C refers to, by Clang, as JSON lines like those of typescript/uses.cjs.
 
 PYTHON_WITH_LIBCLANG c_uses.py ROOT [CLANG_OPTION …]
 
-Every .c file is one translation unit, every folder with headers is one to include from. What no unit compiles (another
-system's branch of an ``#if``, the body of a macro), or compiles with errors, is told as {"unseen": [file, first line,
+Every .c file is a translation unit, every folder with headers an include path. Code that no unit compiles (another
+system's branch of an ``#if``, the body of a macro), or only with errors, is reported as {"unseen": [file, first line,
 last line]}. Without the compiler's own headers (-isystem …/gcc/…/include) nothing compiles.
 """
 
@@ -50,13 +50,13 @@ class Uses:
         self.root = root
         self.texts: dict[str, bytes] = {}
         self.found: list[tuple[tuple[str, int], Any, Any, bool]] = []
-        """Where a name is used, where that is defined or what Clang calls it, kind and name, whether it is called."""
+        """Uses: position, definition or Clang's id of it, kind and name, whether it is a call."""
         self.defined: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self.left_out: dict[str, list[set[int]]] = defaultdict(list)
-        """Of each file, the lines that each unit left out."""
+        """Per file, the lines that each unit left out."""
 
     def place(self, location: Any, name: str) -> tuple[str, int] | None:
-        """Return where a name is written, file and line; None where a macro's body has it, or another folder."""
+        """Return a name's file and line; None if it is in a macro's body or in another folder."""
         file, line, _column, offset = clang.c_object_p(), c_uint(), c_uint(), c_uint()
         clang.conf.lib.clang_getFileLocation(location, byref(file), byref(line), byref(_column), byref(offset))
         path = Path(clang.File(file).name).resolve() if file else self.root
@@ -69,7 +69,7 @@ class Uses:
         return (shown, int(line.value)) if is_written else None
 
     def read(self, unit: Any) -> None:
-        """Read what a unit uses, defines and leaves out."""
+        """Read the uses, definitions and skipped lines of a unit."""
         left_out: dict[str, set[int]] = {str(Path(unit.spelling).relative_to(self.root)): set()}
         for one in unit.get_includes():
             path = Path(one.include.name).resolve()
@@ -81,7 +81,7 @@ class Uses:
             if self.root in path.parents:
                 branch = range(one.start.line, one.end.line + 1)
                 left_out.setdefault(str(path.relative_to(self.root)), set()).update(branch)
-        # Of a unit with errors Clang drops expressions that it cannot type; nobody knows which.
+        # In a unit with errors Clang drops expressions that it cannot type, without saying which.
         if all(one.severity < clang.Diagnostic.Error for one in unit.diagnostics):
             for shown, lines in left_out.items():
                 self.left_out[shown].append(lines)
@@ -111,7 +111,7 @@ class Uses:
             self.found.append((where, target or meant.get_usr(), (kind, name), is_called(cursor, parents)))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each use of what is defined once, and the lines that no unit compiles."""
+        """Yield the uses of unique definitions, and the lines that no unit compiles."""
         written = (one for one in set(self.found) if one[0][0].endswith((".c", ".h")))
         for where, meant, (kind, name), is_call in sorted(written, key=str):
             targets = self.defined.get(meant, set()) if isinstance(meant, str) else {meant}
@@ -130,14 +130,14 @@ class Uses:
 
 
 def walk(node: Any, parents: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield the nodes below a node, with those around each."""
+    """Yield the descendants of a node, each with its ancestors."""
     for child in node.get_children():
         yield child, (*parents, node)
         yield from walk(child, (*parents, node))
 
 
 def is_called(node: Any, parents: tuple[Any, ...]) -> bool:
-    """Whether a name is what is called, not an argument; ``parents``: the nodes around it."""
+    """Return whether a name is called, and not an argument; ``parents``: its ancestors."""
     for parent in reversed(parents):
         if parent.kind.name == "CALL_EXPR":
             return bool(next(parent.get_children(), None) == node)

@@ -1,5 +1,5 @@
-# What R's own parser says is defined in the files that stdin names, as JSON lines like those of ctags: functions that are
-# assigned, variables of the file, and what calls of the methods package make.
+# Prints the definitions in the files listed on stdin, by R's own parser, as JSON lines like those of ctags: assigned
+# functions, variables of the file, and definitions made by calls of the methods package.
 #     Rscript definitions.R      (Debian: r-base-core)
 options(keep.source = TRUE)
 escape <- function(text) gsub('"', '\\"', gsub("\\", "\\\\", text, fixed = TRUE), fixed = TRUE)

@@ -1,8 +1,8 @@
-// What a language's own parser says is defined in the files that stdin names, as JSON lines like those of ctags.
+// Prints the definitions in the files listed on stdin, by a language's own parser, as JSON lines like those of ctags.
 //     NODE_PATH=FOLDER_WITH_THE_PARSERS node definitions.cjs LANGUAGE
 // npm: typescript@5 @vue/compiler-sfc svelte @astrojs/compiler parse5 postcss postcss-scss postcss-selector-parser yaml
 // jsonc-parser toml-eslint-parser@0.10 graphql @solidity-parser/parser scalameta-parsers
-// A file that the parser refuses is told as {"_type": "unread", "path": …}.
+// A file that the parser rejects is reported as {"_type": "unread", "path": …}.
 const fs = require("node:fs");
 const { pathToFileURL } = require("node:url");
 

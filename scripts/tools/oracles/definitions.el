@@ -1,5 +1,5 @@
-;; What Emacs' own index of definitions (imenu) finds in the files that stdin names, as JSON lines like those of ctags,
-;; and what its expressions leave out: variables without a value, keymaps, and what a macro named …-define-… makes.
+;; Prints the definitions in the files listed on stdin, by Emacs' own index (imenu), as JSON lines like those of ctags, and
+;; those that imenu leaves out: variables without a value, keymaps, and definitions by macros named …-define-…
 ;;     emacs --batch --script definitions.el      (Debian: emacs-nox)
 (require 'json)
 (require 'lisp-mode)

@@ -1,6 +1,6 @@
-# What Elixir's own parser says is defined in the files that stdin names, as JSON lines like those of ctags.
+# Prints the definitions in the files listed on stdin, by Elixir's own parser, as JSON lines like those of ctags.
 #     elixir definitions.exs      (Debian: elixir)
-# A name of ``unquote`` is only known once the macro runs. A heading ``def f(a \\ 1)`` without a body declares.
+# A name from ``unquote`` is known only after macro expansion. A head ``def f(a \\ 1)`` without a body is a declaration.
 defmodule Definitions do
   @callables ~w(def defp defmacro defmacrop defguard defguardp defdelegate)a
 

@@ -1,4 +1,4 @@
-// What Groovy's own parser says is defined in the files that stdin names, as JSON lines like those of ctags.
+// Prints the definitions in the files listed on stdin, by Groovy's own parser, as JSON lines like those of ctags.
 //     groovy definitions.groovy      (Debian: groovy)
 import groovy.json.JsonOutput
 import org.codehaus.groovy.ast.ClassNode
@@ -9,9 +9,9 @@ import org.codehaus.groovy.control.Phases
 System.in.eachLine { path ->
     def lines = new File(path).readLines()
     def tell = { int start, String name, String kind ->
-        // What the parser itself adds has no place, and a class inside an expression a number for its name.
+        // Nodes added by the parser have no position; a class inside an expression has a number as its name.
         if (start <= 0 || !name || name.startsWith('<') || name.isInteger()) return
-        // The parser counts annotations in: the name stands where its word is first met after them.
+        // The parser's range includes annotations: the name is the first occurrence of its word after them.
         def line = kind == 'package' ? start : (start..Math.min(start + 40, lines.size())).find { lines[it - 1] =~ /(?<![\w@.])${java.util.regex.Pattern.quote(name)}(?!\w)/ } ?: start
         println JsonOutput.toJson([_type: 'tag', path: path, line: line, name: name, kind: kind])
     }

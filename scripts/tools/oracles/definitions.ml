@@ -1,4 +1,4 @@
-(* What OCaml's own parser says is defined in the files that stdin names, as JSON lines like those of ctags.
+(* Prints the definitions in the files listed on stdin, by OCaml's own parser, as JSON lines like those of ctags.
        ocaml -I +compiler-libs definitions.ml      (Debian: ocaml-nox)
    A value bound inside of an expression is told only where it is a function. *)
 #load "ocamlcommon.cma"

@@ -1,5 +1,5 @@
-// What Zig's own parser says is defined in the files that stdin names, as JSON lines like those of ctags: functions,
-// the containers' fields, errors, and the constants and variables that stand in no function.
+// Prints the definitions in the files listed on stdin, by Zig's own parser, as JSON lines like those of ctags: functions,
+// fields of containers, errors, and constants and variables outside of functions.
 //     zig run definitions.zig      (PyPI: ziglang==0.13.0)
 const std = @import("std");
 const Ast = std.zig.Ast;
@@ -22,7 +22,7 @@ fn tellFile(arena: std.mem.Allocator, out: anytype, path: []const u8) !void {
         return out.writeByte('\n');
     }
     const starts = tree.tokens.items(.start);
-    // Variables of a function stand inside of its body.
+    // Variables inside a function's body are local.
     var bodies = std.ArrayList([2]u32).init(arena);
     var types = std.ArrayList([2]u32).init(arena);
     for (tree.nodes.items(.tag), 0..) |tag, index| {

@@ -1,6 +1,6 @@
-# What Elixir's compiler says each call of a project without dependencies means, as JSON lines like those of typescript/uses.cjs:
+# Prints the target of each call in a project without dependencies, by Elixir's compiler, as JSON lines like those of typescript/uses.cjs:
 #     elixir elixir_uses.exs ROOT [FOLDER]      FOLDER: lib
-# A tracer is told of every call, import and module that the compiler resolves, with its line.
+# A tracer receives every call, import and module that the compiler resolves, with its line.
 defmodule Tracer do
   def trace({kind, meta, module, name, arity}, env) when kind in [:remote_function, :remote_macro, :imported_function, :imported_macro], do: put(meta, env, {module, name, arity})
   def trace({kind, meta, name, arity}, env) when kind in [:local_function, :local_macro], do: put(meta, env, {env.module, name, arity})
@@ -9,7 +9,7 @@ defmodule Tracer do
   def trace(_, _), do: :ok
 
   defp put(meta, env, meant) do
-    # What a macro made stands on no line of its own.
+    # Code made by a macro has no line of its own.
     unless meta[:generated] || meta[:context], do: :ets.insert(:uses, {env.file, meta[:line], meant})
     :ok
   end
@@ -38,7 +38,7 @@ defmodule Definitions do
     walk(rest, around, path)
   end
 
-  # Of what a macro makes, and of types, the compiler says nothing that is worth a comparison.
+  # The compiler gives no useful positions for macro output and for types.
   defp walk({kind, at, parts} = node, _, path) when kind in [:quote, :@] and is_list(parts) do
     if kind == :quote or match?([{_, _, [_ | _]} | _], parts) do
       {_, last} = Macro.prewalk(node, at[:line], fn one, last -> {one, max(last, line(one))} end)

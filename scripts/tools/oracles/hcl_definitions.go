@@ -1,5 +1,5 @@
-// What HCL's own parser says is defined in the files that stdin names, as JSON lines like those of ctags: blocks by their
-// last label, and local values. What is in the body of a block is told where it is Terraform's only by a label, too.
+// Prints the definitions in the files listed on stdin, by HCL's own parser, as JSON lines like those of ctags: blocks by
+// their last label, and local values; definitions inside a block only if Terraform gives them a label.
 //
 //	go run hcl_definitions.go      (in a module that has github.com/hashicorp/hcl/v2)
 package main

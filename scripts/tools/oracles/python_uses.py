@@ -1,8 +1,8 @@
-"""What Jedi says each name of a folder means, as JSON lines like those of typescript/uses.cjs.
+"""Prints what each name in a folder refers to, by Jedi, as JSON lines like those of typescript/uses.cjs.
 
 PYTHON_WITH_JEDI python_uses.py ROOT
 
-A line with a name of which Jedi tells nothing is told as {"unseen": [file, first line, last line]}.
+A line with a name that Jedi cannot resolve is reported as {"unseen": [file, first line, last line]}.
 """
 
 import ast
@@ -27,7 +27,7 @@ def uses_of(tree: ast.AST) -> Iterator[tuple[ast.Attribute | ast.Name, bool]]:
 
 
 def names_given(trees: Iterable[ast.AST]) -> set[str]:
-    """Return the names that functions and classes have, or are imported under: Jedi is asked about no others."""
+    """Return the names of functions and classes, including import aliases: only these are looked up with Jedi."""
     found = set[str]()
     for tree in trees:
         for node in ast.walk(tree):
@@ -58,7 +58,7 @@ def main() -> None:
             last = node.end_lineno or node.lineno
             end = len(lines[last - 1].encode()[: node.end_col_offset].decode("utf-8", "replace"))
             found: list[Any] = []
-            with suppress(RecursionError, AttributeError, ValueError, TypeError, KeyError):  # over its own depth
+            with suppress(RecursionError, AttributeError, ValueError, TypeError, KeyError):  # its recursion limit
                 found = script.goto(last, end - len(name), follow_imports=True)
             if not found:  # it cannot tell: a parameter without a type, a fixture
                 print(json.dumps({"unseen": [str(path.relative_to(root)), node.end_lineno, node.end_lineno]}))

@@ -3,7 +3,7 @@
 //     NODE_PATH=FOLDER_WITH_TYPESCRIPT node implements.cjs ROOT
 const { files, options, path, place, print, root, ts } = require("./folder.cjs");
 
-// One more file names each type with its parameters, so that the checker makes the types.
+// An additional file names each type with its parameters, so that the checker instantiates the types.
 const found = [];
 const lines = [];
 for (const file of files) {
@@ -35,7 +35,7 @@ const checker = program.getTypeChecker();
 program.getSourceFile(added).statements.forEach((alias, index) => {
   found[index].type = checker.getTypeFromTypeNode(alias.type);
 });
-// What is only optional asks for nothing: nearly every class would be of it.
+// Interfaces with only optional members are skipped: nearly every class implements them.
 const isMethod = (member) =>
   !(member.flags & ts.SymbolFlags.Optional) && (member.declarations || []).some(ts.isMethodSignature);
 const known = found.filter((one) => {

@@ -1,4 +1,4 @@
-// What TypeScript's checker says each name in a folder means, as JSON lines:
+// Prints what each name in a folder refers to, by TypeScript's checker, as JSON lines:
 // {"use": [file, line], "target": [file, line], "name": …, "kind": …, "call": …}.
 //     NODE_PATH=FOLDER_WITH_TYPESCRIPT node uses.cjs ROOT
 const { files, options, path, place, print, root, skipped, ts } = require("./folder.cjs");
@@ -46,7 +46,7 @@ function report(node) {
     const kind = kindOf(one);
     const file = path.relative(root, one.getSourceFile().fileName);
     if (!kind || !one.name || file.startsWith("..") || skipped.test(file)) continue;
-    // What is local is no target of its own, but chains lead through it.
+    // Local definitions are not targets themselves, but chains lead through them.
     const told = kind !== "method" && isLocal(one) ? "local " + kind : kind;
     const container = kind === "method" && one.parent.name ? one.parent.name.text : "";
     const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind: told, call: isCall };
