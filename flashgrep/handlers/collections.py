@@ -14,7 +14,7 @@ from flashgrep.errors import CollectionRequired
 from flashgrep.handlers.common import Budget, milliseconds_since
 from flashgrep.handlers.meaning import name_language, require_index
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.ingest.wildcard import Dialect, matcher, translate
+from flashgrep.ingest.wildcard import Dialect, compile_matcher, translate
 from flashgrep.model import path_to_text
 from flashgrep.registry import Call, GlobText, Handler, LineNumber, Params, handler
 from flashgrep.search.meaning.current_chunks import FoundChunk, find_containing, is_exported, list_chunks
@@ -259,7 +259,7 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
     # In RE2 syntax; of a glob's characters only ``*`` and ``?`` are special here.
     escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
     names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
-    is_named = matcher(names) if payload.name else None
+    is_named = compile_matcher(names) if payload.name else None
     first, last = payload.startLine or 1, payload.endLine
 
     def wanted(piece: FoundChunk) -> bool:

@@ -29,7 +29,16 @@ from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.ignore import Rule, parse_rule
-from flashgrep.ingest.wildcard import RIPGREP, BadGlob, Dialect, alternatives, literals, matcher, plain, translate
+from flashgrep.ingest.wildcard import (
+    RIPGREP,
+    BadGlob,
+    Dialect,
+    compile_matcher,
+    expand_alternatives,
+    find_literals,
+    find_plain_name,
+    translate,
+)
 from flashgrep.languages import LANGUAGES
 from flashgrep.model import path_to_text
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
@@ -61,7 +70,7 @@ class TypeFilter:
     def __init__(self, names: Sequence[str]) -> None:
         globs = [glob for name in names for glob in _find_globs(name)]
         self._has_name = name_matcher(globs)
-        self.literals = [one for glob in globs for one in literals(glob.encode(), RIPGREP, any_depth=True)]
+        self.literals = [one for glob in globs for one in find_literals(glob.encode(), RIPGREP, any_depth=True)]
 
     def matches(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is of one of the types."""
@@ -95,17 +104,17 @@ def _table() -> dict[str, tuple[str, ...]]:
 def name_matcher(globs: Iterable[str]) -> Predicate:
     """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
     names, endings, others = set(), set(), []
-    for glob in (simple for given in globs for simple in alternatives(given.encode())):
-        if plain(glob, RIPGREP) is not None:
+    for glob in (simple for given in globs for simple in expand_alternatives(given.encode())):
+        if find_plain_name(glob, RIPGREP) is not None:
             names.add(glob)
-        elif glob.startswith(b"*") and plain(glob[1:], RIPGREP) is not None:
+        elif glob.startswith(b"*") and find_plain_name(glob[1:], RIPGREP) is not None:
             endings.add(glob[1:])
         else:
             others.append(translate(glob, RIPGREP))
     has_ending = tuple(endings)
     if not others:
         return lambda name: name.endswith(has_ending) or name in names
-    matches_other = matcher(others)
+    matches_other = compile_matcher(others)
     return lambda name: name.endswith(has_ending) or name in names or matches_other(name)
 
 
@@ -205,14 +214,14 @@ class Globs:
                 raise _bad(field, glob, str(error)) from None
             any_depth = b"/" not in raw.rstrip(b"/")
             with_below = below or _WILD.search(raw.rpartition(b"/")[2]) is None
-            parts = literals(bare, dialect, any_depth=any_depth, below=with_below)
+            parts = find_literals(bare, dialect, any_depth=any_depth, below=with_below)
             self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
             if under and not any_depth:  # relative to that folder as well
                 self.literals += [part._replace(start=under + b"/" + part.start) for part in parts]
                 lead = b"(?:" + re2.escape(under + b"/") + b")?"
             sources.append(lead + b"(?:" + source + b")" + (_BELOW if with_below else b""))
-        self.matches = matcher(sources)
+        self.matches = compile_matcher(sources)
 
 
 def escape_glob(path: bytes) -> str:
@@ -239,7 +248,7 @@ class Overrides:
                 raise _bad("glob", glob, str(error)) from None
         # Consecutive globs of one kind become one expression, so that many cost no more than one.
         self._runs: list[tuple[Rule, Callable[[bytes], bool]]] = [
-            (kind, matcher(source for _, source in run))
+            (kind, compile_matcher(source for _, source in run))
             for kind, run in groupby(reversed(listed), lambda one: one[0]._replace(glob=b""))
         ]
         self._names_wanted = any(rule.ignores for rule, _ in listed)

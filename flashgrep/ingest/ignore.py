@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.openat import EXHAUSTED
-from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
+from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, compile_finder, compile_matcher, find_plain_name, translate
 
 # What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if a negated pattern does not fit,
 # the patterns before it are dropped, since it might re-include what they exclude.
@@ -105,7 +105,7 @@ class _Glob(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _compile(source: bytes) -> Callable[[bytes], bool]:
-    return matcher([source])
+    return compile_matcher([source])
 
 
 class _Table:
@@ -127,7 +127,7 @@ class _Table:
     def find_any(self, dialect: Dialect) -> Callable[[bytes], list[bytes]] | None:
         """Return a function that finds what wildcard patterns match among many texts, each between two NULs."""
         framed = [rb"\x00(?:" + translate(glob, dialect) + rb")\x00" for glob in self.globs]
-        return finder(framed) if framed else None
+        return compile_finder(framed) if framed else None
 
     def add(self, glob: bytes, dialect: Dialect, run: int, *, folders_only: bool) -> bool:
         """Add a pattern; return whether there was room.
@@ -136,12 +136,12 @@ class _Table:
             BadGlob: it cannot be parsed.
 
         """
-        if plain(glob, dialect) is not None:
+        if find_plain_name(glob, dialect) is not None:
             (self.plain_folders if folders_only else self.plain)[glob] = run
             return True
         head, star, tail = glob.partition(b"*")
         source = needle = b""
-        if not star or plain(head, dialect) is None or plain(tail, dialect) is None:
+        if not star or find_plain_name(head, dialect) is None or find_plain_name(tail, dialect) is None:
             source = translate(glob, dialect)
             start = _FIXED.match(source)
             end = len(source)

@@ -77,7 +77,7 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
     return found
 
 
-def silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
+def find_silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
     """Return the type of the file system ``root`` is on if it sends no change events, else an empty string."""
     return _silent_at(b"", find_mounts(root, mounts))
 
@@ -269,7 +269,7 @@ class OutsideWatch:
             else:
                 state = os.lstat(path[:-1] or b"/")
                 # The target of a link may move with a folder that is not on this path.
-                silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(silent_type(path)))
+                silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(find_silent_type(path)))
                 self._add_watch(path, _OF_FOLDERS)
                 # Its own watch reports it if it is moved or replaced.
                 found = Folder(state.st_dev, True, outer.has_watched_path and not silent, True)

@@ -55,7 +55,7 @@ class Scopes:
         self._git = options.ignore and options.vcs_ignore
         wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
-        self._configs = dict.fromkeys(config_files())
+        self._configs = dict.fromkeys(list_config_files())
         self._excludes: tuple[States, bytes] | None = None
         self._outside: dict[bytes, bool] = {}  # never cleared: the states of these files are compared over time
         self._known: dict[bytes, Scope | None] = {}
@@ -126,7 +126,7 @@ class Scopes:
         """Return the user's global excludes file; looked up at first need, since git may take seconds."""
         known, states = self._excludes, stat_files(dict.fromkeys(self._configs, False), self._configs)
         if known is None or known[0] != states:
-            known = self._excludes = states, global_excludes(self._root)
+            known = self._excludes = states, find_global_excludes(self._root)
         return known[1]
 
     def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:
@@ -152,7 +152,7 @@ class Scopes:
         self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
-            own = exclude_file(path)
+            own = find_exclude_file(path)
             if own and self._base.startswith(path + b"/"):  # git runs in the root
                 self._configs[own.removesuffix(b"info/exclude") + b"config"] = None
             last = [*filter(None, [own]), self.excludes]
@@ -184,7 +184,7 @@ def _list_rules_files(folder: bytes) -> list[bytes]:
 # Where git keeps the rules that lie outside the tree
 
 
-def exclude_file(top: bytes) -> bytes:
+def find_exclude_file(top: bytes) -> bytes:
     """Return the path of the repository's ``info/exclude``, which may not exist; work trees share that of the main one.
 
     Empty for a submodule, though git has one: ripgrep does not follow a ``.git`` file that leads to no common folder.
@@ -200,7 +200,7 @@ def exclude_file(top: bytes) -> bytes:
     return os.path.normpath(git) + b"/info/exclude"
 
 
-def config_files() -> list[bytes]:
+def list_config_files() -> list[bytes]:
     """Return the paths of the user's and the system's git config, present or not; files they include are left out."""
     user = os.environ.get("GIT_CONFIG_GLOBAL")
     users = [user] if user else [os.path.expanduser("~/.gitconfig"), os.fsdecode(_user_folder() + b"/config")]
@@ -213,7 +213,7 @@ def _user_folder() -> bytes:
     return os.fsencode(home) + b"/git"
 
 
-def global_excludes(folder: bytes) -> bytes:
+def find_global_excludes(folder: bytes) -> bytes:
     """Return the path of the user's global excludes file, as git run in ``folder`` finds it; it may not exist."""
     command = [b"git", b"-C", folder, b"config", b"--type=path", b"--get", b"core.excludesFile"]
     try:

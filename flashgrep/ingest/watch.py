@@ -21,7 +21,7 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from flashgrep.ingest.openat import Descriptor
-from flashgrep.ingest.outside import Mounts, silent_type
+from flashgrep.ingest.outside import Mounts, find_silent_type
 from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
@@ -80,7 +80,7 @@ class Watcher(Protocol):
 def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
     """Return a watcher of the tree below ``root``; its ``failed`` is set if it cannot see every change."""
     watcher = Inotify(root) if native else MarkerWatcher(root)
-    silent = silent_type(root)
+    silent = find_silent_type(root)
     if silent:
         watcher.failed = _describe_silent(silent)
     return watcher

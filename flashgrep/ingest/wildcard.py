@@ -86,14 +86,14 @@ def translate(glob: bytes, dialect: Dialect = GIT) -> bytes:
     return b"".join(_Translation(glob, dialect).pieces())
 
 
-def plain(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
+def find_plain_name(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
     """Return the one name that ``glob`` matches if it has no wildcard, else None."""
     if dialect.fold or any(mark in glob for mark in (b"*", b"?", b"[", b"\\")):
         return None
     return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
 
 
-def alternatives(glob: bytes) -> list[bytes]:
+def expand_alternatives(glob: bytes) -> list[bytes]:
     """Return globs (in ripgrep's dialect) that together match what ``glob`` matches, simple alternatives expanded."""
     pieces = _CHOICE.split(glob)  # text, set, brace, text, set, brace, ..., text
     if any(b"[" in text for text in pieces[::3]):
@@ -107,19 +107,23 @@ def alternatives(glob: bytes) -> list[bytes]:
     return [b"".join(one) for one in product(*choices)] if count <= MOST_ALTERNATIVES else [glob]
 
 
-def literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False) -> list[Literals]:
+def find_literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False) -> list[Literals]:
     """Return sets of literal parts; a path that matches ``glob`` as a whole has all parts of at least one set.
 
     ``any_depth``: the glob is a name, matched against the path's last step. ``below``: paths below a match match, too.
     """
     if dialect.fold:
         return [Literals()]
-    return [found for one in alternatives(glob) for found in _literals(one, dialect, any_depth=any_depth, below=below)]
+    return [
+        found
+        for one in expand_alternatives(glob)
+        for found in _literals(one, dialect, any_depth=any_depth, below=below)
+    ]
 
 
 def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) -> Iterator[Literals]:
     found = _COMMON.fullmatch(glob)
-    if found and plain(text := found[found.lastindex or 0], dialect) is not None:
+    if found and find_plain_name(text := found[found.lastindex or 0], dialect) is not None:
         if found.lastindex == _FOLDER and not dialect.free_star:
             yield Literals(step=text + b"/", exact=True)
             return
@@ -154,7 +158,7 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
         yield Literals(start, b"" if exact else inside, end, exact=exact)
 
 
-def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
+def compile_matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
     """Return the predicate of texts that one of ``sources`` matches as a whole."""
     tests = [regex.fullmatch for regex in _compile(sources)]
     if len(tests) == 1:
@@ -163,7 +167,7 @@ def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
     return lambda text: any(test(text) is not None for test in tests)
 
 
-def finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
+def compile_finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
     """Return a function that lists the matches of ``sources`` in a text; matches of two batches may overlap."""
     finds = [regex.findall for regex in _compile(sources)]
     if len(finds) == 1:

@@ -197,8 +197,8 @@ async def test_while_git_waits_at_a_pipe_others_are_answered(root: Path, monkeyp
         asked.append(threading.current_thread())
         return find(folder)
 
-    find = scopes.global_excludes
-    monkeypatch.setattr(scopes, "global_excludes", note)
+    find = scopes.find_global_excludes
+    monkeypatch.setattr(scopes, "find_global_excludes", note)
     async with opened(root) as workspace:
         assert await files_with(workspace, "word") == {b"a.txt"}
     assert asked

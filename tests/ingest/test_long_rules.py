@@ -14,7 +14,7 @@ import pytest
 
 from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, Rule, RuleSet, parse_rules, read_rules
 from flashgrep.ingest.walk import Walker
-from flashgrep.ingest.wildcard import GIT, RIPGREP, BadGlob, Dialect, matcher, translate
+from flashgrep.ingest.wildcard import GIT, RIPGREP, BadGlob, Dialect, compile_matcher, translate
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.rg_tree import RG
 
@@ -33,7 +33,7 @@ def compiled(rules: list[Rule], dialect: Dialect) -> Iterator[tuple[Rule, Callab
     """Yield the rules that can be read, each with what says whether it matches, the last first."""
     for rule in reversed(rules):
         with contextlib.suppress(BadGlob):
-            yield rule, matcher([translate(rule.glob, dialect)])
+            yield rule, compile_matcher([translate(rule.glob, dialect)])
 
 
 @pytest.mark.parametrize("dialect", [GIT, RIPGREP])

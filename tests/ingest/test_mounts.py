@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.outside import Mounts, find_mounts, silent_type
+from flashgrep.ingest.outside import Mounts, find_mounts, find_silent_type
 
 MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 40 21 0:35 / /mnt/share rw - nfs4 server:/export rw
@@ -29,12 +29,12 @@ MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 def test_the_nearest_mount_decides(tmp_path: Path, path: bytes, wanted: str) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_bytes(MOUNTS)
-    assert silent_type(path, mounts) == wanted
+    assert find_silent_type(path, mounts) == wanted
 
 
 def test_the_machines_own_mounts_can_be_read(tmp_path: Path) -> None:
-    assert silent_type(bytes(tmp_path)) == ""
-    assert silent_type(bytes(tmp_path), tmp_path / "missing") == ""
+    assert find_silent_type(bytes(tmp_path)) == ""
+    assert find_silent_type(bytes(tmp_path), tmp_path / "missing") == ""
 
 
 def test_what_is_mounted_in_a_tree_is_told_apart(tmp_path: Path) -> None:

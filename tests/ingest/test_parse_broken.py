@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.generic import generic_tags
+from flashgrep.ingest.parse.generic import find_generic_tags
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.patterns import PATTERNS
 from flashgrep.languages import language_of
@@ -102,7 +102,7 @@ def test_patterns_take_time_in_the_length_of_a_text(language: str) -> None:
     for beginning in BEGINNINGS:
         for head, repeated in ((b"", beginning), (beginning, b"a"), (beginning, b" ")):
             begun = time.process_time()
-            generic_tags(language, head + repeated * (20_000 // len(repeated)))
+            find_generic_tags(language, head + repeated * (20_000 // len(repeated)))
             assert time.process_time() - begun < 1, (head, repeated)
 
 

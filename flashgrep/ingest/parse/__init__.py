@@ -9,12 +9,12 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 from flashgrep.ingest.parse.embedded import read_inserts, read_scripts
-from flashgrep.ingest.parse.generic import generic_tags
+from flashgrep.ingest.parse.generic import find_generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.macros import BLANKED, blank_conflicts
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.repair import parse_and_repair
-from flashgrep.ingest.parse.tags import tags
+from flashgrep.ingest.parse.tags import collect_tags
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
 from flashgrep.model import Skipped
 
@@ -48,7 +48,7 @@ def parse_symbols(
     deadline = time.thread_time() + seconds
     source, whole = LANGUAGES[language].symbols, data
     if source == WORDS:
-        return generic_tags(language, data)
+        return find_generic_tags(language, data)
     if source == SCRIPTS:
         source, data = read_scripts(language, data)
     try:
@@ -58,10 +58,10 @@ def parse_symbols(
         parsed = parse_and_repair(source, grammar, text, seconds)
         if keep_tree is not None and text == data:
             keep_tree(parsed.tree.root_node)
-        found = tags(language, grammar, data, parsed.tree.root_node, parsed.blanked)
+        found = collect_tags(language, grammar, data, parsed.tree.root_node, parsed.blanked)
         found = _read_inserts(found, whole, deadline)
     except NoGrammar:
-        return generic_tags(language, data)
+        return find_generic_tags(language, data)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")
     return found

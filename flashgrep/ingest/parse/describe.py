@@ -41,14 +41,14 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
     if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
         first = max(start, lines.start(name_line))
     line_start = lines.start(start_line)
-    if _leads(data[line_start:start]):
+    if _has_only_modifiers(data[line_start:start]):
         first = min(first, line_start)
     text = data[first : min(end, first + _WINDOW)]
     flat = " ".join(text[: find_body(text, name - first)].decode("utf-8", "replace").split())
     return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
 
 
-def _leads(head: bytes) -> bool:
+def _has_only_modifiers(head: bytes) -> bool:
     """Return whether a definition is preceded on its line only by words like ``export const``."""
     return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
 
@@ -71,7 +71,7 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
     """Return the first line of a definition's documentation, or nothing."""
     if language == "python":
         text = lines.data[name : min(end, name + _WINDOW)]
-        opened = text.find(b":\n", _arguments_end(text))
+        opened = text.find(b":\n", _find_head_end(text))
         string = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
         return string[2].decode("utf-8", "replace") if string else ""
     if language == "elixir":
@@ -83,10 +83,10 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
             return above
     line = lines.line(start)
-    return _comment_above(lines, language, line) if _leads(lines.data[lines.start(line) : start]) else ""
+    return _comment_above(lines, language, line) if _has_only_modifiers(lines.data[lines.start(line) : start]) else ""
 
 
-def _arguments_end(text: bytes) -> int:
+def _find_head_end(text: bytes) -> int:
     """Return the offset of the colon that ends the head of a Python definition."""
     depth = 0
     for at, byte in enumerate(text):

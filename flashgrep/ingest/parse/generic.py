@@ -146,7 +146,7 @@ _STATEMENTS: Final = frozenset(b"return new else throw case await yield".split()
 """Words that begin a line which has parentheses and a brace but defines nothing."""
 
 
-def generic_tags(language: str, data: bytes) -> ParsedFile:
+def find_generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
     comments = LANGUAGES[language].comments
     skip = _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP

@@ -70,7 +70,7 @@ declares, the qualifier's start and end. Sorted by the first four, a scope comes
 _PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
-def tags(
+def collect_tags(
     language: str, grammar: Grammar, data: bytes, root: Node, blanked: Sequence[tuple[int, int]] = ()
 ) -> ParsedFile:
     """Return the symbols of a file; ``root``: of its syntax tree, which lacks the spans in ``blanked``."""
