@@ -9,7 +9,6 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.checkpoint import checkpoint
 from flashgrep.edit.encoding import UTF_16, Encoding, LineEnding, decode, detect_encoding, detect_line_ending
 from flashgrep.edit.system import BLOCK, digest
@@ -181,28 +181,17 @@ class VersionCache(Generic[VersionT]):
 
     def __init__(self, most: int, cost: Callable[[VersionT], int]) -> None:
         """``most``: the maximum cost of all entries."""
-        self._room = most
         self._cost = cost
-        self._kept: OrderedDict[tuple[int, ...], VersionT] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept = BoundedCache[tuple[int, ...], VersionT](most)
 
     def get(self, status: os.stat_result, make: Callable[[], VersionT]) -> VersionT:
         """Return the entry for exactly this version of a file; create it if it is not cached."""
         key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        # Without the lock: reading may take long, and two threads reading the same file do no harm.
+        if (known := self._kept.find(key)) is not None:
+            return known
+        # Reading may take long, and two threads reading the same file do no harm.
         made = make()
         # A version that is too fresh cannot be told from the next one; one that grew meanwhile is not this one.
-        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) <= _SETTLED_NS or made.size != status.st_size:
-            return made
-        with self._lock:
-            kept = self._kept.setdefault(key, made)
-            if kept is made:  # else another thread created it at the same time
-                self._room -= self._cost(made)
-            while self._room < 0:
-                _, dropped = self._kept.popitem(last=False)
-                self._room += self._cost(dropped)
-        return kept
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS and made.size == status.st_size:
+            self._kept.put(key, self._cost(made), made)
+        return made

@@ -1,15 +1,14 @@
 """A project as it is in a revision: a table of paths like any other, whose files are read from git's objects."""
 
 import sys
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.checkpoint import checkpoint
 from flashgrep.git.program import Object
 from flashgrep.git.repository import Files, Repository
@@ -37,31 +36,18 @@ class Blobs:
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
-        self._kept: OrderedDict[bytes, Document | Skipped] = OrderedDict()
-        self._bytes = 0
-        self._counting = threading.Lock()
-        """Held while the two are changed together."""
+        self._kept = BoundedCache[bytes, Document | Skipped](KEPT_BYTES)
 
     def read(self, path: bytes, blob: bytes, max_size: int) -> Document | Skipped:
         """Return the text of a file, or why it has none; raises as ``Repository.read``."""
-        with self._counting:
-            found = self._kept.get(blob)
+        found = self._kept.find(blob)
         if found is None or (isinstance(found, Document) and len(found.data) > max_size):
             content = self.repository.read(path, blob, max_size)
             if content.data is None:
                 return Skipped("too_large", f"{content.size} bytes")
             found = extract(content.data)
-        with self._counting:
-            self._bytes -= _size_of(self._kept.pop(blob, None))  # read by another thread, too
-            self._kept[blob] = found
-            self._bytes += _size_of(found)
-            while self._bytes > KEPT_BYTES:
-                self._bytes -= _size_of(self._kept.popitem(last=False)[1])
+            self._kept.put(blob, len(found.data) if isinstance(found, Document) else 0, found)
         return found
-
-
-def _size_of(found: Document | Skipped | None) -> int:
-    return len(found.data) if isinstance(found, Document) else 0
 
 
 @dataclass(frozen=True, slots=True)

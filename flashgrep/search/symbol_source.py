@@ -1,15 +1,14 @@
 """Where symbol lookups get their files: a snapshot, its index where that helps, the disk for everything else."""
 
-import threading
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 from tree_sitter import Node
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.index import symbols as table
 from flashgrep.index.scip import ScipTable
 from flashgrep.ingest.buffers import UnsavedText
@@ -256,27 +255,16 @@ def forget_parsed_files() -> None:
 _all_kept: Final[list["Kept[Any]"]] = []
 
 
-class Kept(Generic[ValueT]):
-    """What was read out of texts recently, by content; the text used longest ago leaves first, threads share it.
+class Kept(BoundedCache[Hashable, ValueT]):
+    """What was read out of texts recently, by content.
 
     A file is still read for every answer; what its text means is worked out once. A text is its own key, so nothing
     here can be out of date.
     """
 
     def __init__(self, most: int, largest: int = _LARGEST) -> None:
-        self._most, self._largest = most, largest
-        self._size = 0
-        self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        super().__init__(most, largest)
         _all_kept.append(self)
-
-    def find(self, key: Hashable) -> ValueT | None:
-        """Return the value of a key, if it is known."""
-        with self._lock:
-            if key not in self._held:
-                return None
-            self._held.move_to_end(key)
-            return self._held[key][0]
 
     def find_or_make(self, key: Hashable, size: int, make: Callable[[], ValueT]) -> ValueT:
         """Return the value of a key; two threads may both make it. None is not kept: there was no time for it."""
@@ -286,22 +274,6 @@ class Kept(Generic[ValueT]):
         if value is not None:
             self.put(key, size, value)
         return value
-
-    def put(self, key: Hashable, size: int, value: ValueT) -> None:
-        """Keep a value in the place of what the key had."""
-        with self._lock:
-            self._size -= self._held.pop(key, (value, 0))[1]
-            if size <= self._largest:
-                self._size += size
-                self._held[key] = value, size
-            while self._size > self._most:
-                self._size -= self._held.popitem(last=False)[1][1]
-
-    def clear(self) -> None:
-        """Let go of everything."""
-        with self._lock:
-            self._held.clear()
-            self._size = 0
 
 
 _symbols = Kept[FileSymbols](_MOST_SYMBOLS)

@@ -1,13 +1,12 @@
 """The chunks of a repository, numbered by its segments: their words, and their vectors in the shards."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.damage import Damaged
 from flashgrep.index.chunks import ChunkMap
 from flashgrep.index.postings import count
@@ -83,13 +82,11 @@ def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segm
         yield group
 
 
-class SignCache:
-    """A cache of signs by repository and segment, least recently used out first; thread-safe."""
+class SignCache(BoundedCache[tuple[int, int], Signs]):
+    """A cache of signs by repository and segment."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], Signs] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        super().__init__(KEPT_BYTES)
 
     def read(self, read: ReadingAs, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
         """Yield the signs of the chunks of each segment; if its shard does not answer, ``far`` for every chunk.
@@ -112,7 +109,7 @@ class SignCache:
             for number, data in rows:
                 # Stored by row, compared by column: transposed once here, not for every question.
                 known[number] = signs = np.ascontiguousarray(np.frombuffer(data, "<u8").reshape(-1, len(far)).T)
-                self.keep((repository, number), signs)
+                self.put((repository, number), signs.nbytes, signs)
             for one in wanted:
                 found = known[one.id]
                 # A shard that does not answer is no damage; one that answers with wrong rows is.
@@ -121,22 +118,6 @@ class SignCache:
         for one in segments:
             found = known[one.id]
             yield np.repeat(far, one.documents, axis=1) if found is None else found
-
-    def find(self, key: tuple[int, int]) -> Signs | None:
-        """Return the signs of a segment, if cached."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(self, key: tuple[int, int], signs: Signs) -> None:
-        """Cache the signs of a segment, and drop those used longest ago."""
-        with self._lock:
-            known = self._kept.pop(key, None)
-            self._bytes += signs.nbytes - (0 if known is None else known.nbytes)
-            self._kept[key] = signs
-            while self._bytes > KEPT_BYTES:
-                self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
 @dataclass(frozen=True, slots=True)

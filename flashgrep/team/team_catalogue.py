@@ -30,7 +30,7 @@ from flashgrep.team.clones import TAGS, find_clone
 from flashgrep.team.store_connection import Credentials, Store
 from flashgrep.team.text_reader import IndexState, TeamMeaning
 from flashgrep.team.tree_listing import Listing, unpack
-from flashgrep.team.view import ContentCache, StoreAccess, TeamFiles
+from flashgrep.team.view import KEPT_BYTES, ContentCache, StoreAccess, TeamFiles
 from flashgrep.workspace import RevisionView
 
 ACCESS: Final = "team"
@@ -70,7 +70,7 @@ class StoreCache:
     """Caches of index states, listings and contents, which are all immutable; thread-safe."""
 
     def __init__(self) -> None:
-        self.contents = ContentCache()
+        self.contents = ContentCache(KEPT_BYTES)
         self._lock = threading.Lock()
         # By repository: only the newest generation is queried again.
         self._states: OrderedDict[int, IndexState] = OrderedDict()

@@ -1,14 +1,14 @@
 """A revision of a team's repository as a question sees it: its files, with texts in PostgreSQL."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.checkpoint import checkpoint
 from flashgrep.damage import Damaged
 from flashgrep.errors import Unavailable
@@ -31,31 +31,9 @@ AHEAD_BYTES: Final = 2 << 20
 AWAY: Final = Skipped("unreadable", "its part of the store does not answer")
 Key = tuple[int, int]
 """A repository and a text's number in it."""
+ContentCache: TypeAlias = BoundedCache[Key, bytes]
+"""Contents by repository and text."""
 ResultT = TypeVar("ResultT")
-
-
-class ContentCache:
-    """A cache of contents by repository and text, least recently used out first; thread-safe."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Key, bytes] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def find(self, key: Key) -> bytes | None:
-        """Return a content, if cached."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(self, key: Key, content: bytes) -> None:
-        """Cache a content, and drop those used longest ago."""
-        with self._lock:
-            self._bytes += len(content) - len(self._kept.pop(key, b""))
-            self._kept[key] = content
-            while self._bytes > KEPT_BYTES and len(self._kept) > 1:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
 
 
 class StoreAccess:
@@ -138,7 +116,7 @@ class RevisionTexts:
             return content
         fetched = self._reader.contents(self.choose(at, text_id))
         for number, data in fetched.items():
-            self._contents.keep((repository, number), data)
+            self._contents.put((repository, number), len(data), data)
         return fetched.get(text_id)
 
     def choose(self, at: int, text_id: int) -> list[int]:

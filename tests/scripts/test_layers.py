@@ -14,7 +14,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths checkpoint damage identifiers inflight lazy machine vocabulary",
+    "errors launcher paths bounded_cache checkpoint damage identifiers inflight lazy machine vocabulary",
     "model shared_turn child_process own_folders languages path_map",
     "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",
