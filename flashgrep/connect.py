@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 
 from flashgrep import __version__
-from flashgrep.paths import PRIVATE_FILE, Paths, make_private
+from flashgrep.paths import CACHE_OVERRIDE, PRIVATE_FILE, STATE_OVERRIDE, Paths, make_private
 from flashgrep.rpc import longpath
 
 READY_SECONDS = 30.0
@@ -261,7 +261,12 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        child = os.posix_spawn(sys.executable, command, avoid_slow_sorting(environ), file_actions=actions, setsid=True)
+        # The daemon leaves the current folder, from which our own folders may have been named.
+        folders = {
+            name: os.path.abspath(environ[name]) for name in (STATE_OVERRIDE, CACHE_OVERRIDE) if environ.get(name)
+        }
+        environ = avoid_slow_sorting({**environ, **folders})
+        child = os.posix_spawn(sys.executable, command, environ, file_actions=actions, setsid=True)
         os.close(writer)  # else the pipe would stay open after the daemon exits
         writer = -1
         line = _read_line(reader, time.monotonic() + READY_SECONDS)

@@ -94,6 +94,14 @@ def test_stop_ends_it_and_says_so_when_none_runs(cold_daemon: DaemonAtHand) -> N
     assert cold_daemon.run("daemon", "stop").stdout == "not running\n"
 
 
+def test_a_relative_state_folder_is_the_callers(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+    # In the form that a call from another folder would resolve to another place.
+    cold_daemon.environ["FLASHGREP_STATE_DIR"] = os.path.relpath(cold_daemon.paths.state, tmp_path)
+    started = cold_daemon.run("daemon", "start", cwd=tmp_path)
+    assert (started.returncode, started.stderr) == (0, "")
+    assert f"socket     {cold_daemon.paths.socket}\n" in started.stdout
+
+
 def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
     cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
