@@ -30,15 +30,15 @@ _BEFORE: Final = {"php": b"<?php\n"}
 """What a grammar requires before any code."""
 _EMPTY_BODY: Final = {"python": b"pass\n"}
 """What replaces a body that is left out, in languages where a missing one is an error."""
-_SPENT: Final = 2
+_MOST_TIMES: Final = 2
 """How many times the length of a text may be parsed to find its errors."""
-_SMALL: Final = 50_000
+_LEAST_BYTES: Final = 50_000
 """Bytes that may be parsed for any text: 10 ms."""
-_EACH: Final = 300
+_PARSE_COST: Final = 300
 """The fixed cost of a parse, in bytes."""
-_JOINED: Final = 4_000
+_MOST_JOINED: Final = 4_000
 """The most bytes of two parts that are tried as one."""
-_TRIES: Final = 8
+_MOST_TRIES: Final = 8
 """Lines at a part's own level that are left out by trial."""
 _BLANK: Final = re.compile(rb"[^\r\n]")
 _LINE: Final = re.compile(rb"^([ \t]*)([^\s][^\n]*)?\n?", re.MULTILINE)
@@ -65,7 +65,7 @@ _CONDITION: Final = re.compile(rb"^[ \t]*#[ \t]*(?:if|else|elif|endif)[^\r\n]*",
 _NAMESPACE: Final = re.compile(
     rb"(?:(?:inline[ \t]+)?namespace\b[^;{}()=]*|extern[ \t]+\"C\"[ \t]*)\{[ \t]*(?://[^\n]*)?\r?\n?\Z"
 )
-_HOLDS: Final = re.compile(
+_CONTAINERS: Final = re.compile(
     rb"\b(?:class|struct|interface|enum|impl|trait|module|mod|namespace|object|extension|protocol|describe|record|union)\b"
 )
 """What begins a part whose content is worth parsing even if the error is in its head."""
@@ -89,7 +89,7 @@ class LayoutRepairer:
         self.blanked: list[Span] = []
         self._grammar = grammar
         self._deadline = deadline
-        self._left = max(_SPENT * len(data), _SMALL)
+        self._left = max(_MOST_TIMES * len(data), _LEAST_BYTES)
         self._before = _BEFORE.get(name, b"")
         self._flat = name == "cpp"
         self._empty = _EMPTY_BODY.get(name, b"")
@@ -152,7 +152,7 @@ class LayoutRepairer:
                 second, end = parts[at]
                 # A string or an annotation may continue at the same level.
                 joined = self._read(first, end)
-                if len(joined) < _JOINED and self._is_whole(before, joined, after):
+                if len(joined) < _MOST_JOINED and self._is_whole(before, joined, after):
                     at += 1
                     continue
                 if not self._is_known(second, end, known) and self.join(first, second, end, before, after):
@@ -167,20 +167,22 @@ class LayoutRepairer:
 
     def join(self, first: int, second: int, end: int, before: bytes, after: bytes) -> bool:
         """Join two parts if the second begins with an error: a line at a wrong level, in the middle of one part."""
-        if self._is_whole(before, self._read(second, end), after) or self._is_held(first, second, before, after):
+        if self._is_whole(before, self._read(second, end), after) or self._is_whole_without_runs(
+            first, second, before, after
+        ):
             return False
         kept = self._read(second, second + 1)
         self._blank([second])
-        if self._is_held(first, end, before, after):
+        if self._is_whole_without_runs(first, end, before, after):
             return True
         self.text[self._lines[second].start : self._lines[second].end] = kept
         self.blanked.pop()
         return False
 
-    def _is_held(self, first: int, last: int, before: bytes, after: bytes) -> bool:
+    def _is_whole_without_runs(self, first: int, last: int, before: bytes, after: bytes) -> bool:
         """Return whether a part parses without the lines that are deeper than its first."""
         own, runs = self._find_runs(first, last)
-        return self._is_whole(before, self._hold(own, runs), after)
+        return self._is_whole(before, self._read_own_lines(own, runs), after)
 
     def _find_runs(self, first: int, last: int) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the lines at a part's own level, and the runs of deeper lines between them."""
@@ -200,20 +202,20 @@ class LayoutRepairer:
     def repair_part(self, first: int, last: int, before: bytes, after: bytes) -> None:
         """Repair a part that has an error, between the texts that enclose it."""
         own, runs = self._find_runs(first, last)
-        held = self._hold(own, runs)
+        own_text = self._read_own_lines(own, runs)
         closer = self.repair_own(own, runs, before, after)
         if self._left < 0:
             return
         if closer is None:
-            holds = _HOLDS.search(self._read(first, first + 1)) is not None
-            self._blank(own if holds else range(first, last))
-            for low, high in runs if holds else ():
+            is_container = _CONTAINERS.search(self._read(first, first + 1)) is not None
+            self._blank(own if is_container else range(first, last))
+            for low, high in runs if is_container else ():
                 self._repair_run(low, high, before, after)
             return
         for number, (low, high) in enumerate(runs):
-            ahead = self._hold([at for at in own if at < low], runs[:number])
-            behind = self._hold([at for at in own if at >= high], runs[number + 1 :]) + closer + b"\n" + after
-            is_sole = len(runs) == 1 and not closer and held == self._hold(own, runs)
+            ahead = self._read_own_lines([at for at in own if at < low], runs[:number])
+            behind = self._read_own_lines([at for at in own if at >= high], runs[number + 1 :]) + closer + b"\n" + after
+            is_sole = len(runs) == 1 and not closer and own_text == self._read_own_lines(own, runs)
             if is_sole or not self._is_whole(before, ahead, self._read(low, high), behind):
                 self._repair_run(low, high, before + ahead, behind)
             if self._left < 0:
@@ -224,21 +226,21 @@ class LayoutRepairer:
 
     def repair_own(self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes) -> bytes | None:
         """Repair the lines that enclose runs of deeper ones; return what must close them, or None if nothing helps."""
-        holder = self._hold(own, runs)
-        if self._is_whole(before, holder, after):
+        own_text = self._read_own_lines(own, runs)
+        if self._is_whole(before, own_text, after):
             return b""
         if runs:
             for closer in _CLOSERS:
-                if self._is_whole(before, holder, closer + b"\n", after):
+                if self._is_whole(before, own_text, closer + b"\n", after):
                     return closer
-            for low, _ in runs[:_TRIES]:
+            for low, _ in runs[:_MOST_TRIES]:
                 if (brace := self._find_room(low)) is not None:
                     kept, self.text[brace] = self.text[brace], ord("{")
-                    if self._is_whole(before, self._hold(own, runs), after):
+                    if self._is_whole(before, self._read_own_lines(own, runs), after):
                         return b""
                     self.text[brace] = kept
-        for at in own[1 : _TRIES + 1]:
-            if self._is_whole(before, self._hold([other for other in own if other != at], runs), after):
+        for at in own[1 : _MOST_TRIES + 1]:
+            if self._is_whole(before, self._read_own_lines([other for other in own if other != at], runs), after):
                 self._blank([at])
                 return b""
         return None
@@ -298,11 +300,11 @@ class LayoutRepairer:
     def _is_whole(self, *texts: bytes) -> bool:
         """Return whether texts, joined, parse without an error; False once enough has been parsed."""
         text = b"".join(texts)
-        self._left -= len(text) + _EACH
+        self._left -= len(text) + _PARSE_COST
         seconds = self._deadline - time.thread_time()
         return self._left >= 0 and not parse_tree(self._grammar, text, seconds).root_node.has_error
 
-    def _hold(self, own: Iterable[int], runs: Iterable[tuple[int, int]]) -> bytes:
+    def _read_own_lines(self, own: Iterable[int], runs: Iterable[tuple[int, int]]) -> bytes:
         """Return a part's own lines without the runs between them."""
         heads = {low - 1 for low, _ in runs} if self._empty else set[int]()
         texts = list[bytes]()
