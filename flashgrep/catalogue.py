@@ -346,7 +346,7 @@ class Catalogue:
             return root
 
     async def tidy(self, *, stores: bool = False) -> list[Path]:
-        """Close projects that are gone or no longer asked for, and drop removed work trees; return their roots.
+        """Close projects that are gone or no longer used, and drop removed work trees; return their roots.
 
         ``stores``: also delete what is stored of repositories and folders that are gone.
         """
@@ -355,7 +355,7 @@ class Catalogue:
             if workspace.is_lost() or workspace in unused:
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
-                        # It may have been closed and reopened, or asked for, while we waited for the lock.
+                        # It may have been closed and reopened, or used, while we waited for the lock.
                         if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_idle()):
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))

@@ -43,7 +43,7 @@ class Turn(Protocol):
 
 @dataclass(slots=True)
 class _OnlyTurn:
-    """The only lookup of a process; ``is_over`` says whether nobody waits for it any more."""
+    """The only lookup of a process; ``is_over`` says whether its answer is no longer wanted."""
 
     is_over: Callable[[], bool]
     _look_at: float = 0.0
@@ -58,7 +58,7 @@ class _OnlyTurn:
         return self.is_over()
 
     def give_way(self) -> None:
-        """Continue: there is nobody else."""
+        """Continue: there are no other lookups."""
 
     pause = resume = give_way
 

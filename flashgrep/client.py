@@ -112,7 +112,7 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
 
     try:
         answer = ask()
-    except ConnectionError:  # it was just exiting, idle or told to: the next one answers
+    except ConnectionError:  # it was just exiting, because it was idle or was stopped; the next one answers
         answer = ask()
     return _print_answer(answer)
 

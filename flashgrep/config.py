@@ -67,7 +67,7 @@ class Http(_Section):
     """The HTTP wire."""
 
     enabled: bool = Field(False, description="Listen on HTTP; `fgrep serve` does so while it runs.")
-    port: int = Field(7778, ge=0, le=65535, description="Port on 127.0.0.1; any free one for 0.")
+    port: int = Field(7778, ge=0, le=65535, description="Port on 127.0.0.1; 0: any free one.")
 
 
 class Mcp(_Section):
@@ -104,9 +104,9 @@ class Index(_Section):
         512 * MIB,
         ge=0,
         le=1 << 40,
-        description="Most bytes of text kept for revisions that were asked about; 0: none.",
+        description="Most bytes of text kept for searched revisions; 0: none.",
     )
-    revision_days: int = Field(30, ge=1, le=3650, description="Days they are kept if nobody asks about them again.")
+    revision_days: int = Field(30, ge=1, le=3650, description="Days they are kept after their last use.")
 
 
 class Query(_Section):
@@ -234,13 +234,13 @@ class Refinement(_Section):
 
 
 class Team(_Section):
-    """A team's server, asked about projects that are not on this machine."""
+    """A team's server, queried about projects that are not on this machine."""
 
     url: str = Field("", pattern=TEAM_URL, description="Its address; https unless it is on this machine. Empty: none.")
     token_file: str = Field(
         "", max_length=4096, description=f"File with your token; empty: taken from {TEAM_TOKEN_VARIABLE}."
     )
-    timeout_seconds: float = Field(10, gt=0, le=120, description="Timeout of one question to it.")
+    timeout_seconds: float = Field(10, gt=0, le=120, description="Timeout of one request.")
 
 
 class Settings(_Section):

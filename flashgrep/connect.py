@@ -99,7 +99,7 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
 
 
 def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
-    """Return a connection to the Unix socket at ``path``, or None when nobody listens there."""
+    """Return a connection to the Unix socket at ``path``, or None if nothing listens there."""
     try:
         found = longpath.connect_unix(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

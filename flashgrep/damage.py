@@ -4,7 +4,7 @@ import zlib
 
 
 class Damaged(Exception):
-    """What was stored is broken, not ours or of another format; it is set aside and rebuilt."""
+    """Stored data is broken, foreign or of another format; it is set aside and rebuilt."""
 
 
 def inflate(packed: bytes, most: int) -> bytes:
@@ -17,10 +17,10 @@ def inflate(packed: bytes, most: int) -> bytes:
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(packed, most)
-        if not reader.eof:  # the checksum is read only when a further byte is asked for
+        if not reader.eof:  # the checksum is read only when a further byte is requested
             data += reader.decompress(reader.unconsumed_tail, 1)
     except zlib.error as error:
         raise Damaged(str(error)) from None
     if len(data) > most or not reader.eof:
-        raise Damaged(f"cut short, or more than {most} bytes")
+        raise Damaged(f"truncated, or more than {most} bytes")
     return data

@@ -23,7 +23,7 @@ INDEX = "index.db"
 OWNER = "owner"
 """The file next to an index with the path, as bytes, of the folder it is named after."""
 MOST_CONFIG = 64 * 1024
-"""Bytes of a repository's settings that are looked at; what git writes of a work tree is at the top."""
+"""Bytes read of a repository's settings; what git writes about the work tree is at the top."""
 MOST_POINTER = 4096
 """Maximum number of bytes of a git file that names a folder: the maximum of a path."""
 
@@ -152,7 +152,7 @@ def check_store(folder: Path) -> None:
     """Refuse a store's folder if others can write to it or to a folder above it in the cache.
 
     Raises:
-        OSError: one is not there, or not this user's alone.
+        OSError: one does not exist, or others may write to it.
 
     """
     for each in (folder.parent.parent, folder.parent, folder):
@@ -163,7 +163,7 @@ def make_store(folder: Path, owner: bytes) -> None:
     """Create a store's folder, and record in it the folder it is named after.
 
     Raises:
-        OSError: it cannot be made, or others may write to it.
+        OSError: it cannot be created, or others may write to it.
 
     """
     for each in (folder.parent.parent, folder.parent, folder):
@@ -226,7 +226,7 @@ class PrivateFolders:
         return frozenset(one for one in found if one is not None)
 
     def includes(self, status: os.stat_result) -> bool:
-        """Return whether a file that was just looked at is one of the folders.
+        """Return whether a file with this status, which must be recent, is one of the folders.
 
         Checking the private folders for every folder of a walk took half of its time. So they are checked once a
         second, and for every folder that has changed since: one created at a private folder's path meanwhile, or
@@ -259,7 +259,7 @@ NO_FOLDERS = PrivateFolders()
 
 
 def identify(path: str | bytes) -> Identity | None:
-    """Return a file's device and inode, links followed; None where it cannot be seen."""
+    """Return a file's device and inode, following links; None if it is inaccessible."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

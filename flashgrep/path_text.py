@@ -23,7 +23,7 @@ class Literals(NamedTuple):
     inside: bytes = b""
     end: bytes = b""
     step: bytes = b""
-    """The name of the path's file, or of a folder it lies in; with a trailing slash of a folder only."""
+    """The name of the path's file or of one of its folders; with a trailing slash, only of a folder."""
     exact: bool = False
     """Whether every path with these parts, not overlapping, matches."""
 

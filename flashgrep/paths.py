@@ -12,7 +12,7 @@ CACHE_OVERRIDE = "FLASHGREP_CACHE_DIR"
 CACHE_FOLDER = "cache"
 """Below a state folder set explicitly: a second daemon with its own state folder has its own index."""
 GRAMMARS_FOLDER = "grammars"
-"""Below the state folder, which nobody else may write to: grammar libraries, unpacked on first use."""
+"""Below the state folder, to which only the user may write: grammar libraries, unpacked on first use."""
 PATH_MAP_VARIABLE = "FLASHGREP_PATH_MAP"
 """Path map of a client that sees other paths than the daemon: ``theirs=ours``, separated by commas."""
 TEAM_TOKEN_VARIABLE = "FLASHGREP_TEAM_TOKEN"  # noqa: S105 - a variable's name
@@ -47,7 +47,7 @@ class Paths:
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
-    """Return the user's state folder: the override, or the platform's place (as platformdirs does)."""
+    """Return the user's state folder: the override, or the platform's default (like platformdirs)."""
     override = environ.get(STATE_OVERRIDE)
     if override:
         return os.path.abspath(override)
@@ -55,14 +55,14 @@ def state_folder(environ: Mapping[str, str]) -> str:
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
-    """Return the user's cache folder: the override, below a state folder that was named, or the platform's place."""
+    """Return the user's cache folder: the override, one below an overridden state folder, or the platform's default."""
     override = environ.get(CACHE_OVERRIDE)
     if override:
         return os.path.abspath(override)
     if environ.get(STATE_OVERRIDE):
         return os.path.join(state_folder(environ), CACHE_FOLDER)
     named = os.path.isabs(environ.get("XDG_CACHE_HOME", ""))
-    # platformdirs: caches lie apart from application support on macOS, and in a folder of their own on Windows.
+    # Like platformdirs: on macOS caches are separate from application support, on Windows in a subfolder.
     if sys.platform == "darwin" and not named:
         return os.path.join(_expand("~/Library/Caches", environ), APP)
     folder = _user_folder(environ, "XDG_CACHE_HOME", "~/.cache")
@@ -70,13 +70,13 @@ def cache_folder(environ: Mapping[str, str]) -> str:
 
 
 def config_file(environ: Mapping[str, str]) -> str:
-    """Return the path of the user's config.toml (as platformdirs has its folder)."""
+    """Return the path of the user's config.toml, in the folder that platformdirs would use."""
     folder = _user_folder(environ, "XDG_CONFIG_HOME", "~/.config")
     return os.path.join(folder, PROJECT_CONFIG)
 
 
 def private_folders(environ: Mapping[str, str]) -> list[str]:
-    """Return flashgrep's own folders of one user: no project may be one of them or lie in one.
+    """Return flashgrep's own folders of one user: no project may be one of them, or be inside one.
 
     The default ones count even if the environment names others: another daemon of the same user may use them.
     """
@@ -94,7 +94,7 @@ def make_project_folder(root: str) -> str:
     """Create and return a project's .flashgrep folder, 0700 and ignored by git, for our socket and the user's settings.
 
     Raises:
-        OSError: it cannot be made, or a link or a file that came with the repository has its name.
+        OSError: it cannot be created, or the repository contains a link or a file of this name.
 
     """
     folder = os.path.join(root, PROJECT_FOLDER)
@@ -118,7 +118,7 @@ def make_private(folder: str) -> None:
     """Create ``folder`` (0700) unless it exists, and refuse it if others could plant files in it.
 
     Raises:
-        PermissionError: it belongs to somebody else, or its group or the world may write to it.
+        PermissionError: it belongs to another user, or its group or the world may write to it.
 
     """
     os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
@@ -129,12 +129,12 @@ def check_private(folder: str) -> None:
     """Refuse a folder in which others could plant files.
 
     Raises:
-        PermissionError: it belongs to somebody else, or its group or the world may write to it.
-        OSError: it is not there.
+        PermissionError: it belongs to another user, or its group or the world may write to it.
+        OSError: it does not exist.
 
     """
     found = os.stat(folder)
-    for owner in (os.lstat(folder).st_uid, found.st_uid):  # somebody else's link could be redirected at any time
+    for owner in (os.lstat(folder).st_uid, found.st_uid):  # another user could redirect their link at any time
         if owner != os.geteuid():
             raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -101,7 +101,7 @@ def _parse(text: bytes) -> dict[str, Any]:
         raise ValueError(f"more than {MAX_DOTS} dots in a line or {MAX_BRACKETS} brackets")
     try:
         return tomllib.loads(text.decode("utf-8"))
-    except ValueError as problem:  # some are none of tomllib's own, as of a number of 5,000 digits
+    except ValueError as problem:  # not only TOMLDecodeError: a number of 5,000 digits raises a plain one
         raise ValueError(f"not TOML: {problem}") from None
 
 
@@ -122,7 +122,7 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     # Only now: for a setting a project may not set at all, that is reported rather than a wrong type.
     check_alone(source, {key: item})
     if key == "specs.folders":
-        # There is no stricter or looser here, but no folder may be outside the project, and each costs a walk.
+        # These cannot be stricter or looser, but no folder may be outside the project, and each one costs a walk.
         if len(item) > MAX_FOLDERS or any(
             len(one) > MAX_FOLDER or one.startswith("/") or ".." in one.split("/") or "\0" in one for one in item
         ):

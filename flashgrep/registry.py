@@ -200,7 +200,7 @@ class Session:
         return not self.read_only and not self.has_token and self.capabilities.writes == "with_token"
 
     def drop_control(self) -> None:
-        """Refuse the daemon's own methods from now on: somebody else, such as an agent, uses the connection."""
+        """Refuse the daemon's own methods from now on, since another party, such as an agent, uses the connection."""
         self.capabilities = replace(self.capabilities, control=False)
 
 
@@ -220,7 +220,7 @@ class Call(Generic[HostT]):
     as_text: bool = False
     """The answer is sent as its renderer's text, to which budgets then apply; else as JSON."""
     is_forwarded: bool = False
-    """The answer is sent as JSON and nobody looks at its results: they may be ``model.Encoded``."""
+    """The answer is sent as JSON without inspecting its results, so they may be ``model.Encoded``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,8 +80,8 @@ class Relay:
         self._dropping = False  # the rest of a line of the host that is too long
         self._may_send = True
         self._in_flight = InFlight()
-        self._daemon_requests: set[str] = set()  # what the daemon at hand has asked the host
-        self._has_buffers = False  # whether the host has told of unsaved text
+        self._daemon_requests: set[str] = set()  # ids of requests from the current daemon to the host
+        self._has_buffers = False  # whether the host has sent unsaved text
         self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
         self._subscriptions: dict[object, tuple[bytes, str | None]] = {}  # the same, by project
         self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
@@ -189,7 +189,7 @@ class Relay:
         for item in items_of(message):
             if is_reply(item) and not line.is_batch:
                 if id_key(item) not in self._daemon_requests:
-                    return  # the daemon that asked is gone
+                    return  # the daemon that sent the request has ended
                 self._daemon_requests.discard(id_key(item))
             elif item.get("method") in SESSION:
                 # The last one counts, since a host may initialize again.

@@ -266,7 +266,7 @@ class Scheduler:
             flow.members += 1
             self._used.set()
             flow.waiting.append(task)
-        # Use a free worker without queueing: if one is free, nobody else who could use it waits.
+        # Use a free worker without queueing: if one is free, no other lookup that could use it waits.
         worker = self._workers.free(portable.place) if self._workers is not None and portable is not None else None
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)

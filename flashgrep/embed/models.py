@@ -1,4 +1,4 @@
-"""The optional models alongside the embedder: a reranker, and a chat model that refines questions.
+"""The optional models alongside the embedder: a reranker, and a chat model that refines queries.
 
 A reranker reads a query and a text together and scores how well the text answers the query. The HTTP API is
 ``/rerank``, from ``query`` and ``documents`` to ``results`` of ``index`` and ``relevance_score``, in Jina, Cohere,

@@ -213,8 +213,8 @@ def find_near(
     ``among``: as for ``Vectors.nearest``.
     """
     # The number of differing signs estimates the angle between two vectors without any multiplication.
-    asked = signs_of(question[None, :])[0]
-    bits = 64 * len(asked)
+    query_signs = signs_of(question[None, :])[0]
+    bits = 64 * len(query_signs)
     if among is not None:
         among = np.pad(among[:count], (0, max(0, count - len(among))))
     apart = np.empty(count, np.uint16)
@@ -224,7 +224,7 @@ def find_near(
         checkpoint()
         block = slice(at, at + signs.shape[1])
         differing = np.zeros(signs.shape[1], np.uint16)
-        for word, part in zip(signs, asked, strict=True):
+        for word, part in zip(signs, query_signs, strict=True):
             differing += np.bitwise_count(word ^ part)
         if among is not None:
             # One more than any real distance, so that these rows come last without further checks.

@@ -78,7 +78,7 @@ class Pattern:
         if self.mode == "regex":
             found = _NAME.fullmatch(self.texts[0])
             return found[1] if found else self.texts[0] if self.word and _PLAIN.fullmatch(self.texts[0]) else ""
-        # The long s and the Kelvin sign match ASCII letters, but they are no characters of an identifier.
+        # The long s and the Kelvin sign match ASCII letters, but here they would split an identifier.
         return self.texts[0] if self.word and not _FOLDING.search(self.texts[0]) else ""
 
     def matcher(self) -> Matcher:

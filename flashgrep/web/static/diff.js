@@ -11,9 +11,9 @@ export async function showChanges(shown, view) {
   const rev = shown.rev || "HEAD";
   const files = h("div", { class: "diffs" });
   const box = h("input", { type: "text", class: "rev wide", value: rev, "aria-label": "Revisions to compare, such as main..HEAD", onchange: () => go({ ...shown, rev: box.value.trim() }) });
-  const asked = { project, rev, lines: true, limit: 20, max_tokens: 60_000, ...(path ? { include: [`/${escapeGlob(path)}`, `/${escapeGlob(path)}/**`] } : {}) };
+  const params = { project, rev, lines: true, limit: 20, max_tokens: 60_000, ...(path ? { include: [`/${escapeGlob(path)}`, `/${escapeGlob(path)}/**`] } : {}) };
   const more = async (cursor) => {
-    const answer = await call("changes", { ...asked, ...(cursor ? { cursor } : {}) });
+    const answer = await call("changes", { ...params, ...(cursor ? { cursor } : {}) });
     files.append(...answer.results.map((one) => makeFile(one, project, rev)));
     if (answer.next) {
       const button = h("button", { type: "button", class: "more", onclick: () => { button.remove(); more(answer.next).catch((error) => tell(error.message, true)); } }, "More files");

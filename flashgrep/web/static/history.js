@@ -18,9 +18,9 @@ function day(seconds) {
 export async function showHistory(shown, view) {
   const { project, path, rev } = shown;
   const list = h("ol", { class: "commits" });
-  const asked = { project, ...(path ? { path } : {}), ...(rev ? { rev } : {}) };
+  const params = { project, ...(path ? { path } : {}), ...(rev ? { rev } : {}) };
   const more = async (cursor) => {
-    const answer = await call("history", { ...asked, ...(cursor ? { cursor } : {}) });
+    const answer = await call("history", { ...params, ...(cursor ? { cursor } : {}) });
     list.append(...answer.results.map((one) => makeCommit(one, shown)));
     if (!answer.next) return;
     const button = h("button", { type: "button", class: "more", onclick: () => { button.remove(); more(answer.next).catch((error) => tell(error.message, true)); } }, "Earlier commits");

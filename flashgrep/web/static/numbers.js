@@ -2,7 +2,7 @@
 
 import { count, h, show, svg, tell } from "./dom.js";
 import { toAddress } from "./address.js";
-import { asked, call } from "./rpc.js";
+import { calls, call } from "./rpc.js";
 import { isTeam } from "./server.js";
 
 const MB = 1e6;
@@ -13,7 +13,7 @@ export async function showNumbers(shown, view) {
   try {
     const names = shown.project ? [shown.project] : (await call("stats", {})).projects;
     const all = await Promise.all(names.map((project) => call("stats", { project }).catch((error) => ({ project, error: error.message }))));
-    show(view, h("div", { class: "page" }, all.map(makeProject), makeQuestions()));
+    show(view, h("div", { class: "page" }, all.map(makeProject), makeCalls()));
     document.title = "Numbers · flashgrep";
     tell(`${all.length} ${all.length === 1 ? "project" : "projects"}`);
   } catch (error) {
@@ -57,16 +57,16 @@ function format(value) {
   return Number.isInteger(value) ? count(value) : value.toFixed(1);
 }
 
-function makeQuestions() {
-  if (!asked.length) return h("section", {}, h("h1", {}, "Questions"), h("p", { class: "none" }, "This tab has sent none yet."));
-  const most = Math.max(...asked.map((one) => one.took), 1);
-  const times = asked.map((one) => one.took).sort((one, other) => one - other);
+function makeCalls() {
+  if (!calls.length) return h("section", {}, h("h1", {}, "Queries"), h("p", { class: "none" }, "This tab has sent none yet."));
+  const most = Math.max(...calls.map((one) => one.took), 1);
+  const times = calls.map((one) => one.took).sort((one, other) => one - other);
   const at = (share) => times[Math.min(Math.floor(times.length * share), times.length - 1)].toFixed(0);
-  const dots = asked.map((one, index) => svg("circle", { class: one.complete === false ? "unsure" : "", cx: 10 + (index / Math.max(asked.length - 1, 1)) * 740, cy: 130 - (one.took / most) * 110, r: 4 }, svg("title", {}, `${one.method}: ${one.took.toFixed(0)} ms`)));
-  const label = `${asked.length} queries: median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, slowest ${most.toFixed(0)} ms`;
-  const slow = [...asked].sort((one, other) => other.took - one.took).slice(0, SLOWEST);
+  const dots = calls.map((one, index) => svg("circle", { class: one.complete === false ? "unsure" : "", cx: 10 + (index / Math.max(calls.length - 1, 1)) * 740, cy: 130 - (one.took / most) * 110, r: 4 }, svg("title", {}, `${one.method}: ${one.took.toFixed(0)} ms`)));
+  const label = `${calls.length} queries: median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, slowest ${most.toFixed(0)} ms`;
+  const slow = [...calls].sort((one, other) => other.took - one.took).slice(0, SLOWEST);
   return h("section", {}, h("h1", {}, "Queries of this tab"), h("p", {}, label),
     h("figure", {}, h("figcaption", {}, "Milliseconds, in order of time; red: incomplete answers"), svg("svg", { class: "plot", viewBox: "0 0 760 140", role: "img", "aria-label": label }, svg("line", { x1: 0, y1: 132, x2: 760, y2: 132 }), dots)),
     h("h2", {}, "Slowest"),
-    h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Method"), h("th", {}, "Asked"), h("th", { class: "figure" }, "here, ms"), h("th", { class: "figure" }, "in the daemon, ms"))), h("tbody", {}, slow.map((one) => h("tr", {}, h("td", {}, one.method), h("td", {}, h("code", {}, JSON.stringify(one.params).slice(0, 200))), h("td", { class: "figure" }, one.took.toFixed(0)), h("td", { class: "figure" }, one.inside === undefined ? "" : one.inside.toFixed(0)))))));
+    h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Method"), h("th", {}, "Query"), h("th", { class: "figure" }, "here, ms"), h("th", { class: "figure" }, "in the daemon, ms"))), h("tbody", {}, slow.map((one) => h("tr", {}, h("td", {}, one.method), h("td", {}, h("code", {}, JSON.stringify(one.params).slice(0, 200))), h("td", { class: "figure" }, one.took.toFixed(0)), h("td", { class: "figure" }, one.inside === undefined ? "" : one.inside.toFixed(0)))))));
 }

@@ -24,15 +24,15 @@ export async function showOutline(panel, { shown, asking }) {
 
 /** Look up a name; `jumps`: go to its definition if it has one. Returns the definition's address, or null. */
 export async function showName(panel, { shown, asking }, place, jumps) {
-  const asked = target(shown, { line: place.line, column: place.column, position_encoding: "utf-16" });
+  const params = target(shown, { line: place.line, column: place.column, position_encoding: "utf-16" });
   show(panel, h("h2", { class: "name" }, place.name), h("p", { class: "none" }, "…"));
-  const found = await call("hover", asked, asking.signal);
+  const found = await call("hover", params, asking.signal);
   if (jumps && found.results.length === 1) return addressOf(found.results[0], shown);
   const steps = Object.entries(STEPS).map(([method, label]) => h("button", { type: "button", "data-step": method, onclick: () => step(method).catch((error) => tell(error.message, true)) }, label));
   const list = h("div", { class: "places" });
   const step = async (method) => {
     show(list, h("p", { class: "none" }, "…"));
-    const answer = await call(method, method === "references" ? { ...asked, limit: 200 } : asked, asking.signal);
+    const answer = await call(method, method === "references" ? { ...params, limit: 200 } : params, asking.signal);
     show(list, h("h2", {}, `${STEPS[method]} (${count(answer.results.length)}${answer.next ? "+" : ""})`), makePlaces(answer.results, shown), answer.reason ? h("p", { class: "none" }, `${answer.reason}: ${answer.detail ?? ""}`) : null, answer.unsure ? h("p", { class: "none" }, `${answer.unsure} more are too uncertain to show`) : null);
   };
   show(panel, h("h2", { class: "name" }, place.name), found.signature ? h("pre", {}, found.signature) : null, found.documentation ? h("p", { class: "doc" }, found.documentation) : null, h("h2", {}, "Defined"), found.results.length ? makePlaces(found.results, shown) : h("p", { class: "none" }, `${found.reason ?? "nothing"}: ${found.detail ?? ""}`), h("div", { class: "actions" }, steps), list);

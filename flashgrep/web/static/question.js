@@ -125,8 +125,8 @@ export function toCommand({ params, kind }) {
     else if (value === true) words.push(`--${name}`);
     else for (const one of [value].flat()) words.push(`--${name === "projects" ? "project" : name}`, quote(String(one)));
   }
-  const asked = params[field];
-  if (asked !== undefined) words.push(...(asked.startsWith("-") ? ["--"] : []), quote(asked));
+  const operand = params[field];
+  if (operand !== undefined) words.push(...(operand.startsWith("-") ? ["--"] : []), quote(operand));
   return words.join(" ");
 }
 

@@ -15,7 +15,7 @@ export class RpcError extends Error {
 }
 
 /** The calls of this tab: method, query, milliseconds here and in the daemon, coverage. */
-export const asked = [];
+export const calls = [];
 
 async function send(path, options) {
   const headers = { "X-Flashgrep-Key": readKey(), ...options.headers };
@@ -40,8 +40,8 @@ export async function call(method, params, signal) {
   const response = await send("/rpc", { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
   const { result, error } = await response.json();
   if (error) throw new RpcError(error.message, response.status, error.data ?? {});
-  asked.push({ method, params, took: performance.now() - began, inside: result.coverage?.took_ms, complete: result.coverage?.complete, at: Date.now() });
-  if (asked.length > REMEMBERED) asked.shift();
+  calls.push({ method, params, took: performance.now() - began, inside: result.coverage?.took_ms, complete: result.coverage?.complete, at: Date.now() });
+  if (calls.length > REMEMBERED) calls.shift();
   return result;
 }
 
