@@ -75,6 +75,7 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
         files.append(list(read_entries(path, symbols, everything=everything)))
         needed += min(LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth))
     found = [entry for entries in files for entry in entries]
+    checkpoint()
     level = 0
     while level <= max((entry.depth for entry in found), default=0):
         size = sum(entry.size for entry in found if entry.depth == level)
@@ -83,10 +84,13 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
             break
         max_chars -= size
         level += 1
+        checkpoint()
     shown = {entry for entry in found if entry.depth < level}
+    checkpoint()
     cut = [entries for entries in files if any(entry.depth == level for entry in entries)]
     share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
     for entries in sorted(cut, key=lambda entries: tier_of(entries[0].path)):
+        checkpoint()
         max_chars -= 0 if level else len(entries[0].path) + 1
         room = min(share, max_chars)
         for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):

@@ -5,8 +5,11 @@ weighted by the square root of the number of uses; the rank that passes along an
 """
 
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection
+from heapq import merge
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -170,11 +173,17 @@ def repository_map(
     ]
     scores = score_definitions(files, [name.decode() for name in number_of], _Mentions(mentions))
 
-    found = [(file.path, one) for file in files if file.path in inside for one in file.definitions]
-    found.sort(key=lambda pair: (tier_of(pair[0]) >= TEST, -scores[pair[0], pair[1].row], pair[0], pair[1].row))
+    # Sorted by file and merged, only as far as the budget goes: to sort all at once held the interpreter's lock.
+    ranked_files = list[list[tuple[tuple[bool, float, bytes, int], _Definition]]]()
+    for file in files:
+        checkpoint()
+        if file.path in inside:
+            path, is_test = file.path, tier_of(file.path) >= TEST
+            keyed = (((is_test, -scores[path, one.row], path, one.row), one) for one in file.definitions)
+            ranked_files.append(sorted(keyed, key=itemgetter(0)))
     opened: dict[bytes, ReadResult] = {}
-    shown: dict[tuple[bytes, int], Entry] = {}
-    for path, one in found:
+    shown: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
+    for (_, _, path, _), one in merge(*ranked_files, key=itemgetter(0)):
         checkpoint()
         if path not in opened:
             opened[path] = source.open(path)
@@ -184,17 +193,19 @@ def repository_map(
             continue  # changed a moment ago
         lines = {}  # a method is shown below its type
         for depth, row in enumerate([one.row] if one.around < 0 else [one.around, one.row]):
-            if (path, row) not in shown:
+            if row not in shown[path]:
                 place, signature = symbols.defined(row), clip(symbols.signature(row), MOST_SIGNATURE)
                 entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
-                lines[path, row] = entry
+                lines[row] = entry
                 max_chars -= entry.size
         # A type is counted with its first method: both fit, or neither is shown.
         if max_chars < 0:
             break
-        shown |= lines
-    made.entries = [shown[place] for place in sorted(shown)]
-    made.left_out = len(found) - len(shown)
+        shown[path] |= lines
+    for path in sorted(shown):
+        checkpoint()
+        made.entries += [shown[path][row] for row in sorted(shown[path])]
+    made.left_out = sum(map(len, ranked_files)) - len(made.entries)
     return made
 
 
@@ -213,7 +224,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
     # A type is used wherever its name occurs in code; anything else where it is called, imported or named as a base.
     types = {one.name for file in files for one in file.definitions if one.kind in _TYPES}
     is_type = np.array([name in types for name in names], bool)
-    edges: list[tuple[int, int, float]] = []
+    edges = array("d")  # a list of tuples becomes numpy's in one call, which held the interpreter's lock for 40 ms
     ends: list[tuple[bytes, int]] = []
     for user, file in enumerate(files):
         checkpoint()
@@ -230,7 +241,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
             # Shared among the possible definitions, so a common name gives none of them much.
             weight /= max(1.0, sum(parts))
             for (definer, one), part in zip(found, parts, strict=True):
-                edges.append((user, definer, weight * part))
+                edges.extend((user, definer, weight * part))
                 ends.append((files[definer].path, one.row))
     start = np.array([interest.of_file(file) for file in files])
     start /= max(start.sum(), 1.0)
