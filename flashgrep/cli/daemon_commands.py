@@ -113,7 +113,7 @@ def serve(
 
     def announce(opened: Mapping[str, Any]) -> None:
         typer.echo(f"http://127.0.0.1:{opened['port']}")
-        sys.stderr.write(f"clients show the token in {paths.token}; interrupt to end\n")
+        sys.stderr.write(f"clients send the token in {paths.token}; press Ctrl+C to stop\n")
 
     hold_http({} if port is None else {"port": port}, announce, lambda _opened: None)
 
