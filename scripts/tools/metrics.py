@@ -21,9 +21,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 65_420,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
-    "modules": 279,  # 79 of them for these
-    "private functions used once": 299,  # those that are handed on are not counted
+    "lines": 65_409,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
+    "modules": 278,  # 79 of them for these
+    "private functions used once": 292,  # those that are handed on are not counted
     "functions named by a participle": 12,
 }
 """Upper bounds. Lower them whenever a change makes that possible; raise them only for features."""

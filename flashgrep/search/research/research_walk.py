@@ -26,6 +26,7 @@ from flashgrep.search.resolution.definitions import Ancestors, Definitions, find
 from flashgrep.search.resolution.exports import find_overloads
 from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.modules import Modules
+from flashgrep.search.resolution.plain_text import imported_as
 from flashgrep.search.resolution.resolver import OVERRIDDEN, PROVEN, SEEN, Resolver, Use
 from flashgrep.search.resolution.symbol_graph import (
     GUESS,
@@ -41,7 +42,6 @@ from flashgrep.search.resolution.symbol_graph import (
     group_by_name,
     plain_name,
 )
-from flashgrep.search.resolution.written_imports import imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300

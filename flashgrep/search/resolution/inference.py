@@ -20,7 +20,7 @@ from flashgrep.lazy import LazyAttribute
 from flashgrep.search.resolution.callbacks import Callbacks
 from flashgrep.search.resolution.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.resolution.expressions import MEMBER_OF, distinct, nth
-from flashgrep.search.resolution.includes import Includes
+from flashgrep.search.resolution.linkage import Includes
 from flashgrep.search.resolution.plain_text import (
     find_methods,
     find_own_class,

@@ -32,10 +32,10 @@ from flashgrep.search.resolution.packages import (
     resolve_in_modules,
     resolve_written,
 )
+from flashgrep.search.resolution.plain_text import find_module, find_real_name, resolve_import
 from flashgrep.search.resolution.receivers import find_extended_type, find_literal, infer_type
 from flashgrep.search.resolution.rust_paths import RustPaths, resolve_in_crate
 from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
-from flashgrep.search.resolution.written_imports import find_module, find_real_name, resolve_import
 from flashgrep.search.symbol_source import imports_of
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})

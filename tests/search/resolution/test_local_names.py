@@ -8,7 +8,7 @@ import pytest
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.search.resolution.local_names import is_hidden
-from flashgrep.search.resolution.written_imports import find_module
+from flashgrep.search.resolution.plain_text import find_module
 from tests.search.research.test_research_engine import project, researched
 
 JAVA = {
