@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.01
 
 
 class Abandoned(Exception):
-    """Nobody waits for the answer any more; raised in the lookup's thread."""
+    """The answer is no longer wanted; raised in the lookup's thread."""
 
 
 class Expired(Exception):
@@ -29,7 +29,7 @@ class Turn(Protocol):
 
     @property
     def stopped(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the answer is no longer wanted."""
 
     def give_way(self) -> None:
         """Let others run if it is their turn."""
@@ -73,7 +73,7 @@ def checkpoint() -> None:
     Everything that can take longer than a few milliseconds calls it that often.
 
     Raises:
-        Abandoned: nobody waits for the answer any more.
+        Abandoned: the answer is no longer wanted.
         Expired: the deadline set by ``expiring`` has passed.
 
     """
@@ -87,7 +87,7 @@ def stop_if_over() -> None:
     """End the lookup if its answer is no longer wanted, without yielding: for waits within ``blocking``.
 
     Raises:
-        Abandoned: nobody waits for the answer any more.
+        Abandoned: the answer is no longer wanted.
         Expired: the deadline set by ``expiring`` has passed.
 
     """
@@ -124,7 +124,7 @@ def blocking() -> Iterator[None]:
     """Let others run while this lookup waits for another process, a disk or a network.
 
     Raises:
-        Abandoned: nobody waits for the answer any more.
+        Abandoned: the answer is no longer wanted.
 
     """
     turn = CURRENT_TURN.get()

@@ -90,7 +90,7 @@ class ScipWriter:
             ((one, found.lastrowid, one in defined) for one in {*shared[:, SYMBOL].tolist()}),
         )
 
-    def note(self, tool: str, stale: int, missing: int) -> None:
+    def record(self, tool: str, stale: int, missing: int) -> None:
         """Record the file as a source."""
         row = (self._file, tool, time.time(), stale, missing)
         self._connection.execute("INSERT INTO source VALUES (?, ?, ?, ?, ?)", row)

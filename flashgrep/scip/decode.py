@@ -12,10 +12,10 @@ from typing import BinaryIO, Final
 from flashgrep.ingest.columns import PositionEncoding
 
 MOST_MESSAGE: Final = 128 << 20
-"""Bytes of a document; those of real projects have some hundred kilobytes."""
+"""Bytes of a document; in real projects they take a few hundred kilobytes."""
 MOST_OCCURRENCES: Final = 2_000_000
 MOST_SYMBOL: Final = 8_192
-"""Bytes of a symbol's name, which has those of all that is around it."""
+"""Bytes of a symbol's name, which includes the names of everything that encloses it."""
 MOST_PATH: Final = 4_096
 _MOST_SHIFT: Final = 63
 _MOST_LINE: Final = (1 << 31) - 1

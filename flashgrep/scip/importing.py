@@ -78,7 +78,7 @@ def import_index(
                     writer.add(path, data, rows)
         except Malformed as error:
             raise InvalidParams(f"{file}: {error}", field="file") from error
-        writer.note(tool, stale, missing)
+        writer.record(tool, stale, missing)
     return next(one for one in list_sources(folder) if one.file == name)
 
 
