@@ -336,7 +336,7 @@ def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
     assert serving.stdout
     assert serving.stderr
     port = int(serving.stdout.readline().rpartition(":")[2])
-    assert "interrupt to end" in serving.stderr.readline()
+    assert "press Ctrl+C to stop" in serving.stderr.readline()
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
