@@ -1,1 +1,1 @@
-"""The recipe of the embedded default: from permissively licensed packages to ``flashgrep/embed/data/static.npz``."""
+"""The training of the embedded default model: from permissively licensed packages to ``embed/data/static.npz``."""

@@ -1,4 +1,4 @@
-"""The recipe's steps, in order; each keeps what it made in the work folder for those after it.
+"""The steps of the recipe, in order; each stores its results in the work folder for later ones.
 
 scripts/train_embedder/run --work FOLDER [--steps N] [STEP ...]
 scripts/train_embedder/run --work FOLDER --admit KIND NAME ...
@@ -37,12 +37,12 @@ from scripts.train_embedder.train import Settings, Table, train
 
 PROCESSES: Final = 2
 TABLES: Final = 3
-"""Tables trained from different draws, whose mean is shipped."""
+"""Tables trained on different samples; their mean is shipped."""
 TUNING: Final = Settings(steps=160, rate=0.002)
-"""On commits: longer or faster, and what the table knew of documentation is lost."""
+"""For commits: with more steps or a higher rate, the table loses what it learnt from documentation."""
 TUNING_BLOCK: Final = 512
 PAIRS: Final = 2_000
-"""Held-out questions, and as many functions, whose cosines make the quantiles."""
+"""Held-out questions, and as many functions, for the quantiles of their cosines."""
 
 Prepared = tuple[corpus.Corpus, list[str], Ints, dict[str, vocabulary.Bags]]
 
@@ -68,7 +68,7 @@ class Recipe:
             pool.starmap(pairs.write_rows, [(self.work, each, folders) for each in self.allowed], chunksize=1)
 
     def prepare(self) -> None:
-        """Give words numbers, drop rows that evaluation knows, choose the vocabulary and count."""
+        """Assign numbers to words, drop rows that occur in evaluation data, choose the vocabulary, and count."""
         kept = self._kept(map(self._rows_of, self._used("train")))
         words, rows = vocabulary.choose(kept)
         prepared: Prepared = (kept, words, rows, vocabulary.bags_of(kept, words))
@@ -76,7 +76,7 @@ class Recipe:
         print(f"{len(words)} words")
 
     def teach(self) -> None:
-        """Ask the teacher."""
+        """Compute the teacher's vectors."""
         kept, words, _, _ = self._read()
         start.word_vectors(self.work, words)
         rows, vectors = teacher.taught(self.work, kept)
@@ -97,12 +97,12 @@ class Recipe:
             table.model(words).save(self.work / f"table-{seed}.npz")
 
     def blend(self) -> None:
-        """Take the mean of the tables."""
+        """Compute the mean of the tables."""
         tables = [export.Model.read(path) for path in sorted(self.work.glob("table-*.npz"))]
         blend.blend(tables).save(self._model)
 
     def tune(self) -> None:
-        """Train a table further on what commits say, and take the mean of before and after."""
+        """Train a table further on commits, and compute the mean of before and after."""
         before = export.Model.read(self._model) if self._model.exists() else export.Model.shipped(DATA)
         paths = [commits.write_rows(self.work, each) for each in packages.read(commits.REPOSITORIES)]
         kept = self._kept(paths, clean.evaluated_texts(self.work / "evaluated"))
@@ -115,7 +115,7 @@ class Recipe:
         blend.blend([before, tuned]).save(self._model)
 
     def export(self) -> None:
-        """Quantise and calibrate, and put the result where it is shipped from."""
+        """Quantise and calibrate, and write the shipped file."""
         held = self._held()
         questions = [question for each in held for question in each.questions]
         code = [each.code[target] for each in held for target in each.targets]
@@ -124,13 +124,13 @@ class Recipe:
         export.calibrated(model, [questions[n] for n in drawn], [code[n] for n in drawn], DATA)
 
     def measure(self) -> None:
-        """Print how the shipped file does on the held-out packages."""
+        """Print the shipped file's figures on the held-out packages."""
         embedder = export.load(DATA)
         for line in report([figures(each, embedder) for each in self._held()]):
             print(line)
 
     def _kept(self, paths: Iterable[Path], texts: Iterable[str] = ()) -> corpus.Corpus:
-        """Read rows, and leave out those that packages to be avoided know, or those texts."""
+        """Read rows without those that occur in avoided packages or in ``texts``."""
         numbering = corpus.Numbering()
         training = corpus.load(paths, numbering)
         avoided = clean.avoided_corpus(self.work, [*self.avoided, *self._used("held")], numbering, texts)
@@ -162,11 +162,11 @@ class Recipe:
 
 
 STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "blend", "export", "measure")
-"""Beside ``tune``, whose table is not better by more than noise and is not shipped: it runs where it is named."""
+"""Default steps. ``tune`` is not one: its table is not significantly better and is not shipped."""
 
 
 def main() -> None:
-    """Run steps, or admit packages to the list."""
+    """Run steps, or add packages to the list."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
     parser.add_argument("--steps", type=int, default=Settings().steps)

@@ -1,4 +1,4 @@
-"""What is inside a package as it was downloaded: member names and contents, whatever the registry."""
+"""Names and contents of the files in a downloaded package, for every registry."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LARGEST = 400_000
-"""Bytes of a file that is still read; larger ones are data or bundles."""
+"""Bytes of the largest files read; larger ones are data or bundles."""
 
 
 class Member(NamedTuple):
@@ -23,7 +23,7 @@ class Member(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What a package says of itself."""
+    """A package's own metadata."""
 
     version: str
     licence: str
@@ -52,7 +52,7 @@ def _tar(kind: str, archive: Path) -> tarfile.TarFile:
 
 
 def describe(kind: str, archive: Path) -> Described:
-    """Return a package's version and licence by its own metadata; the licence is empty where it names none."""
+    """Return a package's version and licence from its metadata; the licence is empty if there is none."""
     if kind == "pypi":
         return _wheel(archive)
     if kind == "npm":
@@ -88,7 +88,7 @@ def _copyright(kind: str, archive: Path) -> str:
 
 
 def _debian_side(archive: Path) -> Path:
-    """Return where a source package's ``debian`` folder is: beside the upstream tar, or inside a native one."""
+    """Return the archive with a source package's ``debian`` folder: next to the upstream tar, or the native one."""
     name = archive.name.split("_")[0]
     return next(iter(sorted(archive.parent.glob(f"{name}_*.debian.tar.*"))), archive)
 

@@ -1,6 +1,6 @@
-"""The mean of several trained tables: each has its own errors on words it saw seldom, and they partly cancel.
+"""The mean of several trained tables: their errors on rare words differ, and partly cancel.
 
-Tables trained apart may differ by a turn of their axes, so each is turned onto the first (orthogonal Procrustes;
+Separately trained tables may differ by a rotation, so each is rotated onto the first (orthogonal Procrustes;
 Schoenemann, 1966) before rows are averaged ("model soups": Wortsman et al., 2022).
 """
 

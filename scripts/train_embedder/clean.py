@@ -1,4 +1,4 @@
-"""Decontamination: rows whose question or code also stands in a package to be avoided are dropped."""
+"""Decontamination: drops rows whose question or code also occurs in an avoided package."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ from scripts.train_embedder.ragged import Ints, Ragged
 from scripts.train_embedder.words import words
 
 SHINGLE: Final = 12
-"""Words in a row that are compared."""
+"""Consecutive words that are compared."""
 SHARED: Final = 0.3
 """Share of a row's shingles that makes it a copy; at least ``FEWEST``."""
 FEWEST: Final = 3
@@ -29,7 +29,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def foreign_rows(corpus: Corpus, avoided: Corpus) -> npt.NDArray[np.bool_]:
-    """Tell which rows of a corpus repeat a question or a good part of the code of another, of the same numbering."""
+    """Return which rows repeat a question, or much of the code, of another corpus with the same numbering."""
     questions = _whole(corpus.fields["question"], len(corpus.words))
     asked = np.isin(questions, _whole(avoided.fields["question"], len(corpus.words)))
     hashes, owners = shingles(corpus.fields["code"], len(corpus.words))
@@ -53,7 +53,7 @@ def shingles(field: Ragged, known: int) -> tuple[Hashes, Ints]:
 
 
 def _whole(field: Ragged, known: int) -> Hashes:
-    """Return one hash a row; that of an empty row is no other's."""
+    """Return one hash per row; empty rows get unique ones."""
     owners = np.repeat(np.arange(len(field.lengths)), field.lengths)
     within = np.arange(len(field.values)) - field.bounds[owners]
     sums = np.zeros(len(field.lengths), np.uint64)
@@ -74,7 +74,7 @@ def _among(hashes: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
 
 
 def avoided_corpus(work: Path, packages: Iterable[Package], numbering: Numbering, texts: Iterable[str] = ()) -> Corpus:
-    """Return what packages to be avoided contain, a row a file, and a row a documentation sentence; and the texts."""
+    """Return the avoided packages as rows, one per file and one per documentation sentence, and the texts."""
     code: list[list[int]] = [[numbering[word] for word in words(text)] for text in texts]
     questions: list[list[int]] = []
     for package in packages:
@@ -93,7 +93,7 @@ def _read(work: Path, package: Package) -> Iterator[tuple[str, list[str]]]:
 
 
 def evaluated_texts(cache: Path) -> Iterator[str]:
-    """Yield the sources of every repository that questions are asked about, as ``scripts/eval_search`` unpacks it."""
+    """Yield the sources of all repositories with questions, as unpacked by ``scripts/eval_search``."""
     for package in evaluation.packages():
         if package.use not in {"docstrings", "tasks"}:
             root = evaluation.unpacked(package, cache)

@@ -1,8 +1,8 @@
-"""Histories to training rows: what a commit's author says of it beside the code it left.
+"""Converts histories to training rows: a commit's message with the code after the commit.
 
-The rows are as those of ``pairs``: ``q`` is the cleaned subject, ``d`` the subject and the first sentence of the body,
-``c`` the lines of a change and 14 around it as they stood after. Commits that say nothing of what code does (releases,
-formatting, tests, documentation) or touch more than six sources are left out.
+The rows are like those of ``pairs``: ``q`` is the cleaned subject, ``d`` the subject and the body's first sentence,
+``c`` the changed lines after the commit with 14 around them. Commits that do not describe code (releases, formatting,
+tests, documentation) or that touch more than six sources are left out.
 """
 
 import json
@@ -19,12 +19,12 @@ from scripts.train_embedder.words import words
 
 REPOSITORIES: Final = HERE / "repositories.tsv"
 COMMITS: Final = 2_000
-"""Commits of a repository, those that say most."""
+"""Most commits per repository, those with the most informative messages."""
 BATCH: Final = 200
-"""Commits whose patches one process tells."""
+"""Commits whose patches one process prints."""
 AROUND: Final = 14
 LARGEST: Final = 400_000
-"""Letters of a patch that is still looked at; larger ones move code."""
+"""Characters of the largest patches used; larger ones move code."""
 PATCH: Final = ("-r", "-p", f"-U{AROUND}", "--root", "--no-renames", "--no-ext-diff", "--diff-filter=AM")
 LINES: Final = 48
 """Lines of a chunk of the index."""
@@ -50,23 +50,23 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z(`'\"])")
 
 
 class Commit(NamedTuple):
-    """A commit that may be learnt from."""
+    """A commit to learn from."""
 
     number: str
     subject: str
     sentence: str
-    """First of the body; often empty."""
+    """First sentence of the body; often empty."""
 
 
 def question_of(text: str) -> str:
-    """Return a commit's subject or sentence without labels and numbers of issues; empty if it would be no question."""
+    """Return a subject or sentence without labels and issue numbers; empty if it is not usable as a question."""
     text = re.sub(r"\s+", " ", _NUMBER.sub("", _LABEL.sub("", text.strip()))).strip(" .:;,-")
     usable = text.isascii() and WORDS[0] <= len(text.split()) <= WORDS[1]
     return text if usable and not _NO_QUESTION.search(text) else ""
 
 
 def commits_of(repository: Path, last: str = "HEAD", most: int = COMMITS) -> list[Commit]:
-    """Return the commits up to ``last`` that say most, each subject once, in the order of the log."""
+    """Return the commits up to ``last`` with the most informative messages, without repeated subjects, in log order."""
     log = _git(repository, "log", "-z", "--no-merges", "--format=%H%n%s%n%b", last)
     log.check_returncode()
     found: dict[str, Commit] = {}
@@ -94,7 +94,7 @@ def rows_of(repository: Path, last: str = "HEAD") -> Iterator[Row]:
 
 
 def write_rows(work: Path, repository: Package) -> Path:
-    """Write a repository's rows, cloning it first if need be; what is there already is left."""
+    """Write a repository's rows, cloning it first if needed; existing rows are kept."""
     folder, path = (work / kind / repository.name.replace("/", "+") for kind in ("repositories", "commits"))
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def _row(commit: Commit, path: str, lines: list[str]) -> Iterator[Row]:
     code = words(text)
     said = commit.subject
     if int(commit.number[:8], 16) % 2:
-        # Who asks seldom knows a name: every other subject does without those that its code has.
+        # Questions seldom contain names: every other subject is used without the names in its code.
         said = _NAME.sub(lambda name: " " if name[0].strip("`()") in text else name[0], said)
     asked = words(said)
     if len(code) >= FEWEST_CODE_WORDS and len(asked) >= FEWEST_ASKED:
@@ -129,7 +129,7 @@ def _row(commit: Commit, path: str, lines: list[str]) -> Iterator[Row]:
 
 
 def _changes(patch: str) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield path, lines added, and lines as they stood after, of each hunk of a source file."""
+    """Yield the path, the number of added lines, and the new lines of each hunk of a source file."""
     for part in re.split(r"(?m)^diff --git ", patch)[1:]:
         path = part.split("\n", 1)[0].rpartition(" b/")[2]
         if written_in(path) and not NOT_SOURCE.search(f"/{path}"):
@@ -141,14 +141,14 @@ def _changes(patch: str) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def _patches(repository: Path, waiting: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the number and the patch of each commit, without those that a copy lacks a file of."""
+    """Yield the id and the patch of each commit, except for those with files missing in a partial clone."""
     while waiting:
         asked = waiting[:BATCH]
         done = _git(repository, "diff-tree", "--stdin", *PATCH, given="\n".join([*asked, ""]))
         parts = re.split(r"(?m)^([0-9a-f]{40})\n", done.stdout.decode("utf-8", "replace"))
         told = [*zip(parts[1::2], parts[2::2], strict=True)]
         left = len(asked)
-        if done.returncode:  # Git stops at such a commit, the last that it names.
+        if done.returncode:  # Git stops at such a commit, the last one printed.
             left = asked.index(told.pop()[0]) + 1 if told else 1
         yield from told
         waiting = waiting[left:]

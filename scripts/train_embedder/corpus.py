@@ -1,4 +1,4 @@
-"""All training rows as numbers: every distinct word once, every field a ragged array of word numbers."""
+"""All training rows as numbers: distinct words are numbered, and each field is a ragged array of word numbers."""
 
 import json
 from array import array
@@ -12,9 +12,9 @@ from scripts.train_embedder.pairs import Row
 from scripts.train_embedder.ragged import Ints, Ragged
 
 FIELDS: Final = ("question", "rest", "name", "place", "code")
-"""``rest`` is the documentation that follows the question."""
+"""``rest`` is the documentation after the question."""
 UNDOCUMENTED: Final = 0.5
-"""Share of the rows without documentation that is used."""
+"""Share of the rows without documentation that are used."""
 
 
 class Numbering(dict[str, int]):
@@ -34,7 +34,7 @@ class Corpus(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.fields["code"].bounds) - 1
 
     def take(self, rows: Ints) -> "Corpus":
@@ -73,7 +73,7 @@ def _fields(row: Row) -> dict[str, list[str]]:
     question, name, doc = row["q"].split(), row["n"].split(), row["d"].split()
     rest = doc[len(question) :] if doc[: len(question)] == question else []
     if name and question[: len(name)] == name:
-        question = question[len(name) :]  # Go and JSDoc begin with the name: it would give the answer away
+        question = question[len(name) :]  # comments in Go and JSDoc start with the name, which would reveal the answer
     usable = len(question) > 1
     return {
         "question": question if usable else [],

@@ -1,6 +1,6 @@
-"""Source text to definitions with their documentation, by tree-sitter; rows, not trees, decide what belongs together.
+"""Finds definitions and their documentation with tree-sitter; they are matched by rows, not by tree.
 
-A definition's documentation is the comment that ends on the row above it (attributes and decorators stepped over), or
+A definition's documentation is the comment that ends on the row above it (skipping attributes and decorators), or
 Python's docstring. Its code is its rows without the documentation.
 """
 
@@ -14,7 +14,7 @@ from flashgrep.ingest.parse.grammar import load_language
 from scripts.train_embedder.languages import QUERIES
 
 _BETWEEN: Final = re.compile(r"\s*(?:@|#\[|template\b|export\s*$|\[\w)")
-"""Rows that may stand between a comment and its definition."""
+"""Rows allowed between a comment and its definition."""
 _LAST_NAME: Final = re.compile(r"~?[A-Za-z_$][\w$]*(?=\W*$)")
 _DECLARATOR: Final = re.compile(r"(~?[A-Za-z_]\w*)\s*\(")
 
@@ -41,7 +41,7 @@ class Source(NamedTuple):
     lines: list[str]
     definitions: list[Definition]
     comments: dict[int, Rows]
-    """Comments that stand on rows of their own, neighbours joined, by their end row."""
+    """Comments on their own rows, adjacent ones joined, by end row."""
 
 
 @cache
@@ -63,7 +63,7 @@ def parse(text: str, language: str) -> Source:
 
 
 def text_of(lines: list[str], rows: Rows, without: Rows | None = None) -> str:
-    """Return rows of a file, but for those of ``without``."""
+    """Return rows of a file, except for those in ``without``."""
     kept = range(rows.start, min(rows.end, len(lines)))
     return "\n".join(lines[row] for row in kept if without is None or not without.start <= row < without.end)
 
@@ -78,7 +78,7 @@ def _blocks(nodes: list[Node], lines: list[str]) -> dict[int, Rows]:
     for node in sorted(nodes, key=lambda node: node.start_byte):
         rows = _rows(node)
         if lines[rows.start].encode()[: node.start_point.column].strip():
-            continue  # behind code on its row
+            continue  # after code on its row
         before = ends.pop(rows.start, None)
         ends[rows.end] = Rows(before.start if before else rows.start, rows.end)
     return ends

@@ -1,4 +1,4 @@
-"""The trained table as it is shipped: int8 rows, one float16 scale a row and side, no pickle."""
+"""The shipped form of the trained table: int8 rows, a float16 scale per row and side, no pickle."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ from flashgrep.embed.static import FORMAT, StaticEmbedder, load
 Floats = npt.NDArray[np.float32]
 
 PROBABILITIES: Final = (0.0, 0.01, 0.05, *np.arange(0.1, 0.9, 0.1).tolist(), 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
-"""Quantiles of unrelated pairs that are shipped."""
+"""The shipped quantiles of unrelated pairs."""
 MOST_BYTES: Final = 12_000_000
 
 
@@ -24,12 +24,12 @@ class Model(NamedTuple):
     query_weights: Floats
 
     def save(self, path: Path) -> None:
-        """Keep it in full precision."""
+        """Save it in full precision."""
         np.savez(path, words=np.array(self.words), **{name: getattr(self, name) for name in self._fields[1:]})
 
     @classmethod
     def read(cls, path: Path) -> "Model":
-        """Return what ``save`` kept."""
+        """Load a saved model."""
         with np.load(path) as data:
             return cls(data["words"].tolist(), *(data[name] for name in cls._fields[1:]))
 
@@ -48,7 +48,7 @@ def write(model: Model, quantiles: Floats, path: Path) -> None:
     """Write the shipped layout, described in ``flashgrep.embed.static``.
 
     Raises:
-        ValueError: the file became larger than a wheel may carry.
+        ValueError: the file is too large for a wheel.
 
     """
     largest = np.maximum(np.abs(model.table).max(1), 1e-12)

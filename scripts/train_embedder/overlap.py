@@ -1,6 +1,6 @@
-"""Rows of one file that hold the same code: a class and its method, a window and a function inside it.
+"""Rows of a file with overlapping code: a class and its method, a window and a function inside it.
 
-Neighbours are the hard wrong answers of a batch, but such a pair is no wrong answer, so it is taken out of the loss.
+Neighbours are the hard negatives of a batch, but overlapping pairs are no negatives, so they are removed from the loss.
 """
 
 from typing import Final
@@ -11,17 +11,17 @@ from scripts.train_embedder.clean import shingles
 from scripts.train_embedder.ragged import Ints, Ragged
 
 PROBES: Final = 8
-"""Shingles of a row that are looked for in its neighbours."""
+"""Shingles of a row that are looked up in its neighbours."""
 NEAR: Final = 512
-"""Rows apart that are still of one file; a longer file's far ends do not overlap."""
+"""Greatest distance of compared rows; the far ends of a longer file do not overlap."""
 SHARED: Final = 0.3
-"""Share of a row's probes that a neighbour must have."""
+"""Share of a row's probes that an overlapping neighbour has."""
 COMMONEST: Final = 24
-"""Occurrences beyond which a shingle says nothing: licence headers, lists of imports."""
+"""Shingles with more occurrences are ignored: licence headers, lists of imports."""
 
 
 def overlapping(code: Ragged, known: int) -> Ints:
-    """Return the pairs (row, row that has a good part of its code)."""
+    """Return the pairs (row, row that contains much of its code)."""
     hashes, owners = shingles(code, known)
     order = np.argsort(hashes, kind="stable")
     ascending, holders = hashes[order], owners[order]

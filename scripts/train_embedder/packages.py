@@ -1,4 +1,4 @@
-"""The lists of packages: what may be trained on, with each one's licence, and what must not be seen in training."""
+"""The lists of packages: those to train on, with licences, and those that must not be used in training."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ EVALUATED: Final = HERE.parent / "benchmarks" / "search" / "packages.tsv"
 """Packages of the project's own evaluation."""
 
 KINDS: Final = ("pypi", "npm", "debian", "source")
-"""Registry of a package; ``debian`` is a binary package that carries sources, ``source`` a source package."""
+"""Registries; ``debian`` is a binary package with sources, ``source`` a source package."""
 
 _PERMISSIVE: Final = re.compile(
     r"(?:0?bsd|mit\b|mit-|apache|isc\b|zlib|unlicense|public.domain|psf|python|hpnd|boost|bsl-1|postgres|openssl|expat"
@@ -33,29 +33,29 @@ class Package(NamedTuple):
     version: str
     licence: str
     use: str
-    """``train``, ``held`` (measured on, never trained on) or ``avoid``."""
+    """``train``, ``held`` (only for measuring) or ``avoid``."""
 
     @property
     def key(self) -> str:
-        """Name to compare by: registries and authors differ in case, ``_`` and ``-``."""
+        """The name for comparisons: registries and authors differ in case, ``_`` and ``-``."""
         return plain_name(self.name)
 
 
 def plain_name(name: str) -> str:
-    """Return what a package's name has in common between registries: ``golang-github-gorilla-mux-dev`` is ``mux``."""
+    """Return a package's name without registry-specific parts: ``golang-github-gorilla-mux-dev`` is ``mux``."""
     name = re.sub(r"[_.]+", "-", name.lower()).removesuffix("-dev").removesuffix("-src")
     name = re.sub(r"^(?:librust-|ruby-|php-|golang-(?:github-|golang-|go\.)?|lib(?=.*-java$))", "", name)
     return re.sub(r"\d*(?:-java)?$", "", name.removesuffix("-java"))
 
 
 def permissive(licence: str) -> bool:
-    """Tell whether a licence, or one of a choice, lets the code be learnt from with no more than a notice."""
+    """Return whether a licence, or one of several to choose from, requires no more than a notice."""
     choices = re.split(r"\s+or\s+|\s*/\s*|\|", licence, flags=re.IGNORECASE)
     return any(_PERMISSIVE.search(choice) and not _RESTRICTED.search(choice) for choice in choices)
 
 
 def read(path: Path) -> list[Package]:
-    """Return the packages of a list; its first line names the columns, and columns beyond ours are ignored."""
+    """Return the packages of a list; its first line names the columns, and unknown columns are ignored."""
     rows = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     return [Package(*(*row, "", "", "", "")[:5]) for row in rows[1:]]
 
@@ -67,12 +67,12 @@ def write(path: Path, packages: list[Package]) -> None:
 
 
 def kept_out() -> list[Package]:
-    """Return every package that must not be trained on: usual evaluation repositories, and the project's own."""
+    """Return all packages that must not be trained on: common evaluation repositories, and those of our evaluation."""
     own = read(EVALUATED) if EVALUATED.exists() else []
     return read(AVOID) + [package._replace(kind=package.kind.replace("deb", "debian"), use="avoid") for package in own]
 
 
 def clashes(allowed: list[Package], avoided: list[Package]) -> list[Package]:
-    """Return the packages to be trained on that are also to be avoided, by whatever registry."""
+    """Return the packages to train on that must also be avoided, across registries."""
     names = {package.key for package in avoided}
     return [package for package in allowed if package.use == "train" and package.key in names]

@@ -1,4 +1,4 @@
-"""Documentation comments to sentences that a person could have asked with."""
+"""Converts documentation comments to sentences usable as questions."""
 
 import re
 import textwrap
@@ -22,24 +22,24 @@ _NO_QUERY: Final = re.compile(
 )
 
 SHORTEST, LONGEST = 3, 40
-"""Words of a sentence that may serve as a question."""
+"""Fewest and most words of a sentence usable as a question."""
 
 
 def plain(comment: str) -> str:
-    """Return a comment's or docstring's text without its marks."""
+    """Return the text of a comment or docstring without its delimiters."""
     text = _OPEN.sub("", comment.strip())
     text = _MARK.sub("", text) if not comment.lstrip().startswith(('"', "'", "r", "R", "u", "U")) else text
     return textwrap.dedent(_LEAD.sub("", text)).strip()
 
 
 def body(text: str) -> str:
-    """Return what comes before the first tag, list of parameters or example."""
+    """Return the text before the first tag, list of parameters or example."""
     tag = _TAG.search(text)
     return text[: tag.start()].strip() if tag else text
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of plain documentation, without markup; empty if it would be no question."""
+    """Return the first sentence of plain documentation, without markup; empty if not usable as a question."""
     sentence = re.sub(r"\s+", " ", _SENTENCE.split(body(text), maxsplit=1)[0])
     sentence = _ELEMENT.sub("", _INLINE.sub(r"\1", _ROLE.sub(r"\1", sentence)))
     sentence = sentence.replace("`", "").strip().rstrip(".:").strip()

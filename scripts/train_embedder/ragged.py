@@ -1,4 +1,4 @@
-"""Lists of lists of numbers as two arrays, so that a million of them fit and can be drawn from at once."""
+"""Lists of lists of numbers as two arrays, so that millions fit into memory and can be sampled at once."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Self
@@ -25,11 +25,11 @@ class Ragged(NamedTuple):
 
     @property
     def lengths(self) -> Ints:
-        """How long each row is."""
+        """The length of each row."""
         return np.diff(self.bounds)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return where the values of some rows are, one row after the other, and each one's place in ``rows``."""
+        """Return the positions of the values of some rows, row by row, and the place in ``rows`` of each."""
         lengths = self.bounds[rows + 1] - self.bounds[rows]
         owners = np.repeat(np.arange(len(rows)), lengths)
         starts = self.bounds[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)

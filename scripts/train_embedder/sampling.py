@@ -1,4 +1,4 @@
-"""Batches: which fields of a row stand for the question, which for the code, and what is hidden from it."""
+"""Batches: the fields of a row used as the question, those used as the code, and the words hidden from it."""
 
 from typing import Final, NamedTuple
 
@@ -13,10 +13,10 @@ Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
 BATCH, BLOCK = 2048, 128
-"""Rows of a batch, and of a run of neighbouring rows in it: the hard wrong answers."""
+"""Rows of a batch, and of each run of neighbouring rows in it, the hard negatives."""
 
 TOLD, NAMED, WITH_NAME, DESCRIBED = 0.85, 0.15, 0.12, 0.3
-"""Shares of documented rows that ask by their question; and of those: with the name, and with the rest as well."""
+"""Shares of documented rows that use their question; and of those, with the name, and with the rest as well."""
 HIDE_NAME: Final = 0.35
 DROP: Final = 0.1
 """Share of the code's words left out at random."""
@@ -25,7 +25,7 @@ REST: Final = 0.35
 PLACE: Final = 0.7
 """Share of rows whose code keeps its path."""
 PHRASED: Final = 0.25
-"""Share of questions that are put as a person would, so that such words come to weigh little."""
+"""Share of questions phrased like a person's, so that such phrases get little weight."""
 PHRASES: Final = (
     "how does", "how do i", "how is", "where is", "where are", "where do we", "what does", "which function",
     "which class", "code that", "find the code that", "the part that", "how to", "where does it", "why does",
@@ -35,7 +35,7 @@ PHRASES: Final = (
 
 
 Sparse = csr_matrix
-"""Bags of a batch, a row each, by words; a word that two fields share adds up."""
+"""Bags of words of a batch, one per row; counts of a word in several fields are added."""
 
 
 class Batch(NamedTuple):
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     questions: Sparse
     code: Sparse
     same: Flags
-    """Pairs of different rows whose questions are alike or whose code overlaps: no wrong answers to each other."""
+    """Pairs of rows with similar questions or overlapping code, which are no negatives for each other."""
 
 
 class Picked(NamedTuple):
@@ -56,7 +56,7 @@ class Picked(NamedTuple):
 
 
 class Sampler:
-    """Draws batches without end, every row once before any comes again."""
+    """Samples batches endlessly; every row is used once before any is repeated."""
 
     def __init__(
         self, bags: dict[str, Bags], vocabulary: list[str], overlap: Ints, seed: int = 1, block: int = BLOCK
@@ -130,7 +130,7 @@ class Sampler:
         return self._thinned(code, hidden, len(rows))
 
     def _thinned(self, code: Picked, hidden: Picked, rows: int) -> Picked:
-        """Leave out hidden words and some at random, but never all of a row."""
+        """Drop hidden words and some random ones, but never all of a row."""
         keys = code.owners * self._width + code.words
         keep = ~np.isin(keys, hidden.owners * self._width + hidden.words)
         keep &= self._rng.random(len(keep)) > DROP
@@ -143,7 +143,7 @@ class Sampler:
 
 
 def bags_matrix(owners: Ints, words: Ints, damped: Floats, shape: tuple[int, int]) -> Sparse:
-    """Collect (row, word, value)."""
+    """Return the sparse matrix of (row, word, value) entries."""
     return csr_matrix((damped, (owners, words)), shape=shape, dtype=np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The table before training: MiniLM's vectors of single words, and weights that count rare words more."""
+"""The table before training: MiniLM's vectors of single words, with higher weights for rare words."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,12 +12,12 @@ from scripts.train_embedder.ragged import Ints
 DIMS: Final = 256
 WORD_PIECES: Final = 16
 RARITY: Final = 1e-4
-"""Frequency at which a word weighs half (smooth inverse frequency; Arora, Liang and Ma, 2017)."""
+"""Frequency at which a word's weight is half (smooth inverse frequency; Arora, Liang and Ma, 2017)."""
 LIGHTEST: Final = 0.02
 
 
 def word_vectors(work: Path, words: list[str]) -> Vectors:
-    """Return MiniLM's vector of each word; those of an earlier vocabulary are remembered."""
+    """Return MiniLM's vector of each word; those of an earlier vocabulary are cached."""
     memory = work / "word_vectors.npz"
     known: dict[str, npt.NDArray[np.float16]] = {}
     if memory.exists():
@@ -31,7 +31,7 @@ def word_vectors(work: Path, words: list[str]) -> Vectors:
 
 
 def principal(vectors: Vectors, dims: int = DIMS) -> Vectors:
-    """Return the vectors' coordinates on their first principal axes, at unit length."""
+    """Return the vectors projected onto their first principal axes, at unit length."""
     centred = vectors - vectors.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     turned = centred @ axes[:, ::-1][:, :dims]
@@ -55,6 +55,6 @@ class Start(NamedTuple):
 
 
 def fresh(vectors: Vectors, rows: Ints) -> Start:
-    """Begin with the teacher's vectors of words and the number of rows each is in."""
+    """Return the start from the teacher's word vectors and the number of rows of each word."""
     weights = rarity(rows)
     return Start(principal(vectors), weights, weights)

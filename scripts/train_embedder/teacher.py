@@ -1,4 +1,4 @@
-"""What the teacher says of questions: MiniLM's vector of some tens of thousands of documentation sentences."""
+"""The teacher's data: MiniLM's vectors of tens of thousands of documentation sentences."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ class Teacher(NamedTuple):
     rng: np.random.Generator
 
     def draw(self, count: int) -> tuple[Sparse, Vectors]:
-        """Return some questions as bags, and their vectors."""
+        """Return a sample of questions as bags, and their vectors."""
         chosen = self.rng.integers(len(self.rows), size=count)
         places, owners = self.bags.words.places(self.rows[chosen])
         words = self.bags.words.values[places].astype(np.int64)
@@ -34,7 +34,7 @@ class Teacher(NamedTuple):
 
 
 def taught(work: Path, corpus: Corpus, count: int = QUESTIONS) -> tuple[Ints, Vectors]:
-    """Return rows drawn among those with a question of sensible length, and MiniLM's vectors of their questions."""
+    """Return a sample of rows with questions of reasonable length, and MiniLM's vectors of the questions."""
     field = corpus.fields["question"]
     usable = np.flatnonzero((field.lengths >= LENGTHS[0]) & (field.lengths <= LENGTHS[1]))
     rows = np.sort(np.random.default_rng(3).permutation(usable)[:count])

@@ -1,6 +1,6 @@
-"""Contrastive training of the table: each question beside its own code, all other code of the batch against it.
+"""Contrastive training of the table: each question with its own code, against all other code of the batch.
 
-InfoNCE over batches of blocks of neighbouring rows, so that most of the wrong answers are of the same file or package.
+InfoNCE over batches of blocks of neighbouring rows, so that many negatives are of the same file or package.
 Query and code side share the table and differ in the weight of each word. A second loss keeps the similarities between
 questions as MiniLM has them (relational distillation: Park et al., 2019).
 """
@@ -20,17 +20,17 @@ from scripts.train_embedder.teacher import Teacher
 
 
 class Settings(NamedTuple):
-    """How long and how fast."""
+    """Settings of the training."""
 
     steps: int = 650
-    """More fit the packages trained on better and others worse."""
+    """More steps overfit the training packages."""
     rate: float = 0.004
     weight_rate: float = 0.02
     temperature: float = 0.05
     teacher: float = 0.5
     """Weight of the second loss, taken at every other step."""
     taught: int = 1024
-    """Questions a step of the second loss compares."""
+    """Questions compared in a step of the second loss."""
     threads: int = 2
 
 
@@ -40,10 +40,10 @@ LEAST: Final = 1e-4
 SHARPEST: Final = 50.0
 TEACHER_SCALE: Final = 10.0
 FORWARD: Final = 0.7
-"""Weight of question to code; the rest is code to question."""
+"""Weight of the loss from question to code; the rest is from code to question."""
 REPORT: Final = 50
 REMEMBERED: Final = 0.98
-"""Share of the running figures that a step keeps."""
+"""Decay of the running averages per step."""
 
 
 class _Product(torch.autograd.Function):
@@ -69,12 +69,12 @@ class Table(torch.nn.Module):
         self.scale = torch.nn.Parameter(torch.tensor(math.log(1 / settings.temperature)))
 
     def embed(self, bags: Sparse, weights: torch.Tensor) -> torch.Tensor:
-        """Return unit rows for bags, by one side's weights."""
+        """Return unit rows for bags, with one side's weights."""
         weighted = self.rows * functional.softplus(weights)[:, None]
         return functional.normalize(_Product.apply(weighted, bags), dim=1)
 
     def model(self, words: list[str]) -> Model:
-        """Return the table with unit rows, their lengths moved into the weights."""
+        """Return the table with unit rows; their lengths are multiplied into the weights."""
         with torch.no_grad():
             lengths = self.rows.norm(dim=1)
             sides = (functional.softplus(side) * lengths for side in (self.code, self.query))
@@ -99,7 +99,7 @@ def contrast(table: Table, batch: Batch) -> tuple[torch.Tensor, float]:
 
 
 def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
-    """Return how far the similarities among questions are from the teacher's."""
+    """Return the distance of the similarities among questions from the teacher's."""
     ours = table.embed(bags, table.query)
     theirs = torch.from_numpy(wanted)
     itself = torch.eye(len(theirs), dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Which sub-words the table has, and a corpus as bags of them."""
+"""Chooses the table's sub-words, and converts a corpus to bags of them."""
 
 import string
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from scripts.train_embedder.ragged import Ints, Ragged
 
 SIZE: Final = 40_000
 FEWEST: Final = 8
-"""Rows a word must be in."""
+"""Fewest rows with a word of the vocabulary."""
 LONGEST: Final = 30
 SLICE: Final = 50_000
 
@@ -20,14 +20,14 @@ Floats = npt.NDArray[np.float32]
 
 
 class Bags(NamedTuple):
-    """A field of all rows: distinct words of each, and 1 + ln of how often."""
+    """A field of all rows: the distinct words of each, and 1 + ln of their counts."""
 
     words: Ragged
     damped: Floats
 
 
 def choose(corpus: Corpus, size: int = SIZE) -> tuple[list[str], Ints]:
-    """Return the vocabulary, most frequent first, then the missing letters and digits; and in how many rows each is."""
+    """Return the vocabulary, most frequent first, then missing letters and digits; and the number of rows of each."""
     rows = np.zeros(len(corpus.words), np.int64)
     for field in (corpus.fields["code"], corpus.fields["question"], corpus.fields["rest"]):
         rows += _rows_with(field, len(corpus.words))
@@ -54,7 +54,7 @@ def _rows_with(field: Ragged, known: int) -> Ints:
 
 
 def bags_of(corpus: Corpus, words: list[str]) -> dict[str, Bags]:
-    """Return every field of a corpus as bags; unknown words are cut as the embedder cuts them."""
+    """Return all fields of a corpus as bags; unknown words are split like in the embedder."""
     vocabulary = Vocabulary(words)
     pieces = Ragged.of(vocabulary[word.encode()] for word in corpus.words)
     return {name: _bags(field, pieces, len(words)) for name, field in corpus.fields.items()}

@@ -1,4 +1,4 @@
-"""Sub-words, by the very rules of the shipped embedder: what is trained is what is counted later."""
+"""Sub-words, by the same rules as in the shipped embedder."""
 
 from flashgrep.identifiers import find_identifiers, split_words
 

@@ -1,4 +1,4 @@
--- The command; everything else is loaded when it is first used.
+-- The command; everything else is loaded at first use.
 if vim.g.loaded_flashgrep then
   return
 end

@@ -261,7 +261,7 @@ function tests.a_file_with_unsaved_changes_is_not_replaced_in()
   wait_for("the refusal", function()
     return said
   end)
-  assert(said:find("not saved", 1, true), said)
+  assert(said:find("unsaved changes", 1, true), said)
   vim.cmd("bwipeout!")
   os.remove(root .. "/src/old.py")
 end

@@ -1,8 +1,8 @@
 /**
- * One connection to the daemon for each project: JSON-RPC 2.0, one message a line. Nothing here knows VS Code.
+ * One connection to the daemon per project: JSON-RPC 2.0, one message per line. Independent of VS Code.
  *
- * The project's own socket is tried first. If nobody listens there, `flashgrep rpc ROOT` starts the daemon and relays.
- * When a connection ends, what was asked over it fails, and the next question connects again.
+ * The project's own socket is tried first. If nothing listens there, `flashgrep rpc ROOT` starts the daemon and relays.
+ * When a connection ends, its requests fail, and the next request reconnects.
  */
 
 import { spawn } from "node:child_process";
@@ -11,7 +11,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
-/** An error that the daemon answered, or why there is no answer. */
+/** An error answer of the daemon, or the reason why there is no answer. */
 export class AnswerError extends Error {
   constructor(
     message: string,
@@ -21,7 +21,7 @@ export class AnswerError extends Error {
   }
 }
 
-/** The question was given up by whoever asked. */
+/** The caller cancelled the request. */
 export class GivenUp extends Error {}
 
 const UNAVAILABLE = -32000;
@@ -31,7 +31,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** The connection at hand: where lines go, and what closes it. */
+/** The current connection: functions to write a line and to close it. */
 interface Wire {
   sink: Writable;
   close(): void;
@@ -46,7 +46,7 @@ interface Message {
 }
 
 export class Client {
-  /** Counts daemons and connections to them: what one knew of us has ended with it. */
+  /** Counts connections and daemons: buffers and subscriptions end with each. */
   session = 0;
   private wire: Promise<Wire> | undefined;
   private readonly waiting = new Map<number, Waiting>();
@@ -58,11 +58,11 @@ export class Client {
     readonly root: string,
     private readonly command: readonly string[],
   ) {
-    // The relay lives on, and the daemon behind it is another one.
+    // The relay continues with another daemon.
     this.on("$/buffersLost", () => (this.session += 1));
   }
 
-  /** Ask a method; rejects with AnswerError, or with GivenUp when the signal comes, which ends the work as well. */
+  /** Call a method; rejects with AnswerError, or with GivenUp on abort, which also cancels the work. */
   async request<Result>(method: string, params: object, signal?: AbortSignal): Promise<Result> {
     if (signal?.aborted) {
       throw new GivenUp();
@@ -84,17 +84,17 @@ export class Client {
     }
   }
 
-  /** Tell the daemon something. */
+  /** Send a notification to the daemon. */
   notify(method: string, params: object): Promise<void> {
     return this.send({ jsonrpc: "2.0", method, params });
   }
 
-  /** Have notifications of a method handled. */
+  /** Register a handler for notifications of a method. */
   on(method: string, handler: (params: unknown) => void): void {
     this.handlers.set(method, handler);
   }
 
-  /** Hang up; the next question connects again. */
+  /** Close the connection; the next request reconnects. */
   async close(): Promise<void> {
     const wire = this.wire;
     this.finish("closed");
@@ -113,7 +113,7 @@ export class Client {
   private async connect(): Promise<Wire> {
     const folder = join(this.root, ".flashgrep");
     const path = join(folder, "mcp.sock");
-    // What came with somebody's folder must not be talked to; a socket's path has 107 bytes at most.
+    // A socket that came with somebody's folder must not be used; socket paths have at most 107 bytes.
     if (path.length < 100 && isOwn(folder) && isOwn(path)) {
       const socket = createConnection(path);
       const connected = await new Promise<boolean>((resolve) => {

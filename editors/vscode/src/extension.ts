@@ -1,4 +1,4 @@
-/** The extension's entry: what it adds to VS Code, and when. */
+/** Entry point of the extension: its contributions to VS Code, and when they are activated. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ export async function deactivate(): Promise<void> {
   await languageClient?.stop();
 }
 
-/** Symbols, definitions, references and call hierarchies come from `flashgrep lsp`. */
+/** Start `flashgrep lsp` for symbols, definitions, references and call hierarchies. */
 async function startLanguageClient(): Promise<void> {
   const [program = "flashgrep", ...rest] = command();
   languageClient = new LanguageClient(

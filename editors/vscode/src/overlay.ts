@@ -1,10 +1,10 @@
-/** Unsaved text: before a question, the daemon gets the files that changed since the last one. */
+/** Unsaved text: before each request, files changed since the last one are sent to the daemon. */
 
 import { relative, sep } from "node:path";
 
 import type { Client } from "./client";
 
-/** An open file as the editor has it. */
+/** An open file in the editor. */
 export interface OpenFile {
   path: string;
   version: number;
@@ -12,17 +12,17 @@ export interface OpenFile {
   getText(): string;
 }
 
-/** The daemon refuses larger ones; such a file is searched as it was saved. */
+/** The daemon refuses larger texts; such files are searched as saved. */
 const LARGEST = 4 * 1024 * 1024;
 
-/** What the daemon knows of one connection's unsaved files; it forgets them with the connection. */
+/** The unsaved files that the daemon has for one connection; it drops them with the connection. */
 export class Overlay {
   private session = -1;
   private readonly versions = new Map<string, number>();
 
   constructor(private readonly client: Client) {}
 
-  /** Bring the daemon up to date. */
+  /** Send all changes to the daemon. */
   send(open: readonly OpenFile[]): void {
     if (this.session !== this.client.session) {
       this.session = this.client.session;

@@ -1,4 +1,4 @@
-/** The connections of a window: one for each folder of its workspace. */
+/** The connections of a window: one per workspace folder. */
 
 import * as vscode from "vscode";
 
@@ -16,10 +16,10 @@ export function command(): string[] {
 export class Projects implements vscode.Disposable {
   private readonly clients = new Map<string, { client: Client; overlay: Overlay }>();
   private readonly asked = new vscode.EventEmitter<Client[]>();
-  /** Fires with the clients when they are about to be asked. */
+  /** Fires with the clients before requests are sent to them. */
   readonly onDidAsk = this.asked.event;
 
-  /** Return the clients of all folders; what is not saved is sent first, so that answers are as if it were. */
+  /** Return the clients of all folders, after sending unsaved text to them. */
   all(): Client[] {
     const roots = (vscode.workspace.workspaceFolders ?? [])
       .filter((folder) => folder.uri.scheme === "file")
@@ -43,7 +43,7 @@ export class Projects implements vscode.Disposable {
     return clients;
   }
 
-  /** Hang up; the next question connects again. */
+  /** Close the connection; the next request reconnects. */
   dispose(): void {
     for (const { client } of this.clients.values()) {
       void client.close();

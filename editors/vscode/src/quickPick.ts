@@ -1,4 +1,4 @@
-/** Live grep in a quick pick: each key asks, and the place that is chosen is shown behind it. */
+/** Live grep in a quick pick: every keystroke searches, and the selected result is previewed. */
 
 import * as vscode from "vscode";
 
@@ -12,7 +12,7 @@ interface Item extends vscode.QuickPickItem {
 
 const MOST_SHOWN = 200;
 
-/** Go to a place; `preview`: leave the focus where it is. */
+/** Go to a location; `preview`: keep the focus. */
 export async function show(found: Found, preview = false): Promise<void> {
   const first = found.spans[0] ?? [0, 0];
   const start = new vscode.Position(found.line, found.column);

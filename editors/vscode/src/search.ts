@@ -1,4 +1,4 @@
-/** Searching and replacing over a connection. Nothing here knows VS Code. */
+/** Searching and replacing over a connection. Independent of VS Code. */
 
 import { type Client, GivenUp } from "./client";
 
@@ -12,7 +12,7 @@ export interface Question {
   limit: number;
 }
 
-/** A place: lines and columns from 0, columns and spans in UTF-16 units as VS Code counts them. */
+/** A location: lines and columns from 0, columns and spans in UTF-16 code units as in VS Code. */
 export interface Found {
   root: string;
   path: string;
@@ -20,16 +20,16 @@ export interface Found {
   endLine: number;
   column: number;
   text: string;
-  /** What matched in `text`: start and end. */
+  /** Matches in `text`: start and end. */
   spans: [number, number][];
   detail: string;
 }
 
 export interface Results {
   found: Found[];
-  /** There is more than was sent. */
+  /** Whether there are more results. */
   more: boolean;
-  /** Why the answer may lack something; empty if it does not. */
+  /** Why the answer may be incomplete; empty if it is complete. */
   caveat: string;
 }
 
@@ -58,7 +58,7 @@ interface Piece {
   score: number;
 }
 
-/** Return what a question finds in one project. */
+/** Return the results of a search in one project. */
 export async function search(client: Client, question: Question, signal?: AbortSignal): Promise<Results> {
   if (question.text === "") {
     return { found: [], more: false, caveat: "" };
@@ -109,11 +109,11 @@ function globs(name: string, given: string[]): object {
 }
 
 function caveatOf(coverage: Coverage): string {
-  return coverage.complete ? "" : (coverage.detail ?? "not every file was reached");
+  return coverage.complete ? "" : (coverage.detail ?? "not all files were searched");
 }
 
 function makeFound(root: string, hit: Hit): Found {
-  // A long line comes as the part around its match.
+  // A long line is sent as the part around its match.
   const shift = hit.text_column ?? 1;
   return {
     root,
@@ -129,13 +129,13 @@ function makeFound(root: string, hit: Hit): Found {
   };
 }
 
-/** Questions as they are typed: the next takes the place of the one before, whose work is stopped. */
+/** Live search: each search cancels the previous one. */
 export class Live {
   private flying: AbortController | undefined;
 
   /**
-   * Return the answers of all projects put together, or undefined when another question followed first. `prepare` sends
-   * what is not saved and returns the clients to ask.
+   * Return the merged answers of all projects, or undefined if another search has started. `prepare` sends unsaved text
+   * and returns the clients.
    */
   async ask(prepare: () => readonly Client[], question: Question): Promise<Results | undefined> {
     this.stop();
@@ -148,7 +148,7 @@ export class Live {
         if (own.signal.aborted) {
           return undefined;
         }
-        // Where another daemon answered, it did not know what is not saved.
+        // If the daemon was replaced, the new one did not have the unsaved text.
         if (isLast || clients.every((client, at) => client.session === sessions[at])) {
           return join(answers);
         }
@@ -175,14 +175,14 @@ function join(answers: Results[]): Results {
   };
 }
 
-/** Most files of one replacement: the daemon's own bound for a batch. */
+/** Most files in one replacement: the daemon's limit for a batch. */
 export const MOST_FILES = 500;
 
 export interface Plan {
-  /** What would change, as a unified diff. */
+  /** The changes as a unified diff. */
   diff: string;
   files: string[];
-  /** Write all of it or nothing; a file that is another one by now is refused. */
+  /** Write all changes or none; refused if a file has changed. */
   apply(): Promise<void>;
 }
 
@@ -200,7 +200,7 @@ interface Batch {
   results: { status: string; file_path: string; message: string | null; reason_code: string | null; file_hash_before: string | null }[];
 }
 
-/** Plan replacing a text, letters compared as they are written. Raises if there is nothing to change or too much. */
+/** Plan a case-sensitive replacement of a text. Throws if there is nothing to change, or too much. */
 export async function planReplacing(client: Client, question: Question, replacement: string): Promise<Plan> {
   const params = {
     query: question.text,
@@ -215,7 +215,7 @@ export async function planReplacing(client: Client, question: Question, replacem
   };
   const answer = await client.request<{ results: Hit[]; next: string | null; coverage: Coverage }>("query", params);
   if (answer.next !== null) {
-    throw new Error(`more than ${MOST_FILES} files match: name those to include`);
+    throw new Error(`more than ${MOST_FILES} files match: restrict the files to include`);
   }
   if (!answer.coverage.complete) {
     throw new Error(caveatOf(answer.coverage));
@@ -246,7 +246,7 @@ export async function planReplacing(client: Client, question: Question, replacem
     return one.file_path;
   });
   return {
-    diff: (dry.diff ?? "") + (dry.diff_truncated ? "\n[the difference is longer than is shown]\n" : ""),
+    diff: (dry.diff ?? "") + (dry.diff_truncated ? "\n[the diff is truncated]\n" : ""),
     files: planned,
     apply: async () => void (await send(false)),
   };

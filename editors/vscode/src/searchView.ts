@@ -1,4 +1,4 @@
-/** The search view: a form, whose every key asks, and below it the results as a tree of files and lines. */
+/** The search view: a form that searches at every keystroke, and the results as a tree of files and lines. */
 
 import { randomBytes } from "node:crypto";
 
@@ -8,7 +8,7 @@ import type { Projects } from "./projects";
 import { settings } from "./projects";
 import { type Found, Live, MOST_FILES, type Plan, planReplacing, type Question, type Results } from "./search";
 
-/** What the form sends at each key. */
+/** The message that the form sends at each keystroke. */
 interface Form extends Omit<Question, "limit" | "include" | "exclude"> {
   include: string;
   exclude: string;
@@ -97,11 +97,11 @@ export class SearchView implements vscode.WebviewViewProvider, vscode.TreeDataPr
     return item;
   }
 
-  /** Show what replacing would change, and write it if that is wanted. */
+  /** Show the diff of a replacement, and write it if the user confirms. */
   async replaceAll(): Promise<void> {
     const form = this.form;
     if (!form?.text || form.how !== "text") {
-      void vscode.window.showInformationMessage("flashgrep: search for a text first, not an expression or by meaning.");
+      void vscode.window.showInformationMessage("flashgrep: search for text first, not for a regular expression or by meaning.");
       return;
     }
     for (const client of this.projects.all()) {
@@ -118,14 +118,14 @@ export class SearchView implements vscode.WebviewViewProvider, vscode.TreeDataPr
     const paths = plan.files.map((file) => vscode.Uri.joinPath(vscode.Uri.file(root), file).fsPath);
     const unsaved = vscode.workspace.textDocuments.find((open) => open.isDirty && paths.includes(open.uri.fsPath));
     if (unsaved) {
-      throw new Error(`${unsaved.uri.fsPath} has changes that are not saved; save it first`);
+      throw new Error(`${unsaved.uri.fsPath} has unsaved changes; save it first`);
     }
     const shown = await vscode.workspace.openTextDocument({ language: "diff", content: plan.diff });
     await vscode.window.showTextDocument(shown, { preview: true });
     const files = new Set(plan.files).size;
     const answer = await vscode.window.showWarningMessage(
-      `Write this difference to ${files} ${files === 1 ? "file" : "files"}?`,
-      { modal: true, detail: `All of them or none. At most ${MOST_FILES} files at once.` },
+      `Write these changes to ${files} ${files === 1 ? "file" : "files"}?`,
+      { modal: true, detail: `All files or none; at most ${MOST_FILES} files.` },
       "Write",
     );
     if (answer === "Write") {

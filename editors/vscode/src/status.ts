@@ -1,11 +1,11 @@
-/** The status item: how far indexing is, as the daemon tells it; nothing polls. */
+/** The status item: indexing progress, from the daemon's notifications. */
 
 import * as vscode from "vscode";
 
 import type { Client } from "./client";
 import type { Projects } from "./projects";
 
-/** What the daemon tells subscribers of a project. */
+/** The status of a project that the daemon sends to subscribers. */
 interface State {
   root: string;
   stage: string;
@@ -17,7 +17,7 @@ interface State {
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("flashgrep", vscode.StatusBarAlignment.Right, 0);
   private readonly states = new Map<string, State>();
-  /** The session in which each client is subscribed: subscriptions end with it. */
+  /** The session in which each client has subscribed; subscriptions end with it. */
   private readonly sessions = new Map<Client, number>();
   private readonly listening: vscode.Disposable;
 
@@ -27,7 +27,7 @@ export class Status implements vscode.Disposable {
     this.listening = projects.onDidAsk((clients) => void this.follow(clients));
   }
 
-  /** Subscribe to the projects of these clients, where the connection at hand is not yet. */
+  /** Subscribe to the projects of these clients, unless the current connection has. */
   async follow(clients: readonly Client[]): Promise<void> {
     for (const client of clients.filter((one) => this.sessions.get(one) !== one.session)) {
       this.sessions.set(client, client.session);

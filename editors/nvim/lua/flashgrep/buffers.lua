@@ -1,18 +1,18 @@
---- Unsaved text: before a question, the daemon gets the buffers that changed since the last one.
+--- Unsaved text: before each request, buffers changed since the last one are sent to the daemon.
 ---
---- It keeps them for this connection alone, and forgets them with it. Nothing is sent while nobody asks.
+--- The daemon keeps them only for this connection. Nothing is sent between requests.
 
 local config = require("flashgrep.config")
 local uv = vim.uv or vim.loop
 
 local M = {}
 
---- The daemon refuses larger ones; such a buffer is searched as it was saved.
+--- The daemon refuses larger texts; such buffers are searched as saved.
 local LARGEST = 4 * 1024 * 1024
 
 local sent = setmetatable({}, { __mode = "k" }) ---@type table<flashgrep.Client, table>
 
---- Return a buffer's text as it would be saved, or nil if it is too large or not ours to tell.
+--- Return a buffer's text as it would be saved, or nil if it is too large, binary or not UTF-8.
 local function text_of(buffer)
   local bytes = vim.api.nvim_buf_get_offset(buffer, vim.api.nvim_buf_line_count(buffer))
   local encoding = vim.bo[buffer].fileencoding
@@ -24,7 +24,7 @@ local function text_of(buffer)
   return vim.bo[buffer].endofline and text .. line_end or text
 end
 
---- Return the path of a buffer below a root, or nil if it is none of its files.
+--- Return the path of a buffer relative to a root, or nil if it is not a file below it.
 ---@param root string
 ---@param buffer integer
 ---@return string?
@@ -41,7 +41,7 @@ function M.path_below(root, buffer)
   end
 end
 
---- Bring the daemon's overlay up to date with the unsaved buffers of a project.
+--- Send the changes of a project's unsaved buffers to the daemon.
 ---@param client flashgrep.Client
 function M.send(client)
   if not config.unsaved then

@@ -1,7 +1,7 @@
---- One connection to the daemon for each project: JSON-RPC 2.0, one message a line.
+--- One connection to the daemon per project: JSON-RPC 2.0, one message per line.
 ---
---- The project's own socket is tried first. If nobody listens there, `flashgrep rpc ROOT` starts the daemon and relays.
---- When a connection ends, what was asked over it gets an error, and the next question connects again.
+--- The project's own socket is tried first. If nothing listens there, `flashgrep rpc ROOT` starts the daemon and relays.
+--- When a connection ends, its requests get an error, and the next request reconnects.
 
 local config = require("flashgrep.config")
 local uv = vim.uv or vim.loop
@@ -10,16 +10,16 @@ local M = {}
 
 ---@class flashgrep.Client
 ---@field root string
----@field epoch integer counts connections: what the daemon knew of one has ended with it
+---@field epoch integer counts connections; buffers end with each
 local Client = {}
 Client.__index = Client
 
---- A socket's path has 107 bytes at most, and old versions of libuv cut it off in silence.
+--- Socket paths have at most 107 bytes, and old versions of libuv truncate them silently.
 local LONGEST_SOCKET = 100
 local MARKERS = { "/.flashgrep", "/.git" }
 local clients = {} ---@type table<string, flashgrep.Client>
 
---- Return the root of the project that a file or folder lies in: the nearest folder with `.git` or `.flashgrep`.
+--- Return the root of the project that contains a file or folder: the nearest folder with `.git` or `.flashgrep`.
 ---@param path string? default: the current buffer's file, else the current folder
 ---@return string
 function M.find_root(path)
@@ -39,13 +39,13 @@ function M.find_root(path)
   return stat and stat.type == "directory" and start or uv.cwd()
 end
 
---- Return the client of a project, made when it is first asked for.
+--- Return the client of a project, created at first use.
 ---@param root string
 ---@return flashgrep.Client
 function M.get(root)
   if not clients[root] then
     local client = { root = root, pending = {}, handlers = {}, queue = {}, parts = {}, last = 0, epoch = 0 }
-    -- The relay lives on, and the daemon behind it is another one.
+    -- The relay continues with another daemon.
     client.handlers["$/buffersLost"] = function()
       client.epoch = client.epoch + 1
     end
@@ -54,13 +54,13 @@ function M.get(root)
   return clients[root]
 end
 
---- Whether a file is ours and of this type: what came with somebody's folder must not be talked to.
+--- Return whether we own a file and it has this type: a socket that came with somebody's folder must not be used.
 local function is_own(path, kind)
   local stat = uv.fs_lstat(path)
   return stat ~= nil and stat.type == kind and stat.uid == uv.getuid()
 end
 
---- Ask a question; the callback gets `error, result` in the main loop, unless it is cancelled before.
+--- Send a request; the callback gets `error, result` in the main loop, unless the request is cancelled.
 ---@param method string
 ---@param params table
 ---@param callback fun(error: table?, result: any)
@@ -73,12 +73,12 @@ function Client:request(method, params, callback)
   return id
 end
 
---- Tell the daemon something.
+--- Send a notification to the daemon.
 function Client:notify(method, params)
   self:send({ jsonrpc = "2.0", method = method, params = params })
 end
 
---- Have the daemon stop working on a question; its callback is not called any more.
+--- Cancel a request; its callback is not called any more.
 function Client:cancel(id)
   if self.pending[id] then
     self.pending[id] = nil
@@ -86,7 +86,7 @@ function Client:cancel(id)
   end
 end
 
---- Ask and wait, for what the user waits for anyway.
+--- Send a request and wait for its result.
 ---@return table? error, any result
 function Client:call(method, params, milliseconds)
   local error, result
@@ -214,7 +214,7 @@ function Client:receive(line)
   end
 end
 
---- Close the connection; whoever waits for an answer is told why there is none.
+--- Close the connection; requests in flight fail with the reason.
 function Client:finish(reason)
   for _, pipe in ipairs({ self.source or false, self.sink or false }) do
     if pipe and not pipe:is_closing() then

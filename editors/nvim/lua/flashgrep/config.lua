@@ -1,11 +1,11 @@
 --- Settings, changed by `require("flashgrep").setup({...})`.
 return {
-  --- How the daemon's client is started.
+  --- Command that starts the daemon's client.
   command = { "flashgrep" },
-  --- "telescope", "fzf-lua", "snacks" or "own"; nil: the first of them that is installed.
+  --- "telescope", "fzf-lua", "snacks" or "own"; nil: the first one installed.
   picker = nil,
-  --- Most results of a list.
+  --- Most results in a list.
   limit = 200,
-  --- Send the text of unsaved buffers with questions, so that answers are as if they were saved.
+  --- Send the text of unsaved buffers before queries, so that answers include it.
   unsaved = true,
 }

@@ -5,7 +5,7 @@ local config = require("flashgrep.config")
 
 local M = {}
 
--- Named otherwise before Neovim 0.10, and elsewhere before 0.8.
+-- These functions had other names before Neovim 0.10, and another module before 0.8.
 local health = vim.health or require("health")
 local report = {
   start = health.start or health.report_start,

@@ -17,7 +17,7 @@ function M.setup(settings)
   end
 end
 
---- Return the name of the picker that is used.
+--- Return the name of the picker to use.
 function M.find_picker()
   if config.picker then
     return config.picker
@@ -30,7 +30,7 @@ function M.find_picker()
   return "own"
 end
 
---- Show what a source answers in the picker.
+--- Show a source's results in the picker.
 ---@param source flashgrep.Source
 ---@param options {root: string?, query: string?}?
 function M.pick(source, options)
@@ -42,7 +42,7 @@ local function warn(message)
   vim.notify("flashgrep: " .. message, vim.log.levels.WARN)
 end
 
---- Return the name that a subcommand is about: what is given, or what stands under the cursor.
+--- Return the name for a subcommand: its argument, or the name under the cursor.
 local function name_of(words)
   local name = words[1] or vim.fn.expand("<cword>")
   if name == "" then
@@ -69,7 +69,7 @@ end
 
 local sources = require("flashgrep.sources")
 
---- Ask once; the callback gets what was found, if anything was.
+--- Search once; the callback gets the results, if there are any.
 local function ask(source, callback)
   local client = require("flashgrep.client")
   source.ask(client.get(client.find_root()), "", function(items, problem)
@@ -81,7 +81,7 @@ local function ask(source, callback)
   end)
 end
 
---- Go to the one place that is meant, or show them all.
+--- Go to the location if there is only one, else show all.
 local function going(method)
   return function()
     local source = sources.at_cursor(method)
@@ -128,7 +128,7 @@ M.subcommands = {
   end,
 }
 
---- Carry out `:Flashgrep`.
+--- Run `:Flashgrep`.
 function M.run(words, call)
   local name = words[1] or "grep"
   local run = M.subcommands[name]

@@ -1,4 +1,4 @@
---- Questions as they are typed: the next one takes the place of the one before, whose work is stopped.
+--- Live search: each search cancels the previous one.
 
 local client = require("flashgrep.client")
 
@@ -15,7 +15,7 @@ function M.new(source, root)
   return setmetatable({ source = source, client = client.get(root) }, Live)
 end
 
---- Ask; the callback is called once, and not at all if another question follows first.
+--- Search; the callback is called once, or never if another search follows first.
 ---@param query string
 ---@param callback fun(items: flashgrep.Item[]?, problem: string?)
 function Live:ask(query, callback)
@@ -30,7 +30,7 @@ function Live:ask(query, callback)
   end)
 end
 
---- Give up the question in flight, if any.
+--- Cancel the search in flight, if any.
 function Live:stop()
   if self.id then
     self.client:cancel(self.id)

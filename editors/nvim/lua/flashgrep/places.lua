@@ -1,4 +1,4 @@
---- Opening the places of a list, in windows and as quickfix lists.
+--- Opens locations in windows and as quickfix lists.
 
 local M = {}
 
@@ -7,7 +7,7 @@ function M.full_path(item)
   return item.root .. "/" .. item.path
 end
 
---- Go to a place; `how`: "split", "vsplit" or "tabedit"; default: this window.
+--- Go to a location; `how`: "split", "vsplit" or "tabedit"; default: this window.
 ---@param item flashgrep.Item
 ---@param how string?
 function M.open(item, how)
@@ -35,7 +35,7 @@ function M.to_quickfix(items)
   end, items)
 end
 
---- Make the items the quickfix list and show it.
+--- Set the quickfix list to these items and show it.
 ---@param items flashgrep.Item[]
 ---@param title string
 function M.quickfix(items, title)

@@ -1,13 +1,13 @@
---- Search and replace in a project: what would change as a difference, and on demand the change.
+--- Search and replace in a project: shows a diff, and on request writes it.
 ---
---- The daemon writes all of it or nothing, and only to files that still are as the difference was made of.
+--- The daemon writes all changes or none, and only if the files are unchanged since the diff.
 
 local client = require("flashgrep.client")
 local sources = require("flashgrep.sources")
 
 local M = {}
 
---- Most edits of one replacement, the daemon's own bound for a batch: files for a text, lines for an expression.
+--- Most edits in one replacement, the daemon's limit for a batch: files for a text, lines for a regular expression.
 M.MOST = 500
 
 ---@class flashgrep.Replacement
@@ -16,7 +16,7 @@ M.MOST = 500
 ---@field include string[]? globs
 ---@field mode "literal"|"regex"?
 
---- Return a line with what matched replaced; `spans`: first byte and end, from 0.
+--- Return a line with its matches replaced; `spans`: first byte and end, from 0.
 function M.replace_line(text, spans, replacement)
   local parts, at = {}, 1
   for _, span in ipairs(spans) do
@@ -27,7 +27,7 @@ function M.replace_line(text, spans, replacement)
   return table.concat(parts) .. text:sub(at)
 end
 
---- Return the edits that an answer of `query` asks for.
+--- Return the edits for an answer of `query`.
 local function make_operations(ask, result)
   local operations = {}
   for _, hit in ipairs(result.results) do
@@ -35,7 +35,7 @@ local function make_operations(ask, result)
     if ask.mode ~= "regex" then
       operation.old_text, operation.new_text, operation.replace_all = ask.search, ask.replacement, true
     elseif hit.cut or (hit.text_column or 1) ~= 1 or hit.spans_left_out then
-      return nil, ("%s:%d: the line is too long to be replaced"):format(hit.file_path, hit.start_line)
+      return nil, ("%s:%d: the line is too long to replace"):format(hit.file_path, hit.start_line)
     else
       operation.start_line, operation.end_line = hit.start_line, hit.start_line
       operation.replacement = M.replace_line(hit.text, sources.spans_of(hit), ask.replacement) .. "\n"
@@ -46,7 +46,7 @@ local function make_operations(ask, result)
   return operations
 end
 
---- Find what to change: files for a text, lines for an expression.
+--- Find the edits: files for a text, lines for a regular expression.
 ---@param ask flashgrep.Replacement
 ---@param callback fun(problem: string?, operations: table[]?)
 local function find_operations(connection, ask, callback)
@@ -68,7 +68,7 @@ local function find_operations(connection, ask, callback)
     elseif result.next then
       callback(("more than %d %s match: narrow it by a glob"):format(M.MOST, is_regex and "lines" or "files"))
     elseif not result.coverage.complete then
-      callback("the search did not reach every file; try again")
+      callback("not all files were searched; try again")
     else
       local operations, problem = make_operations(ask, result)
       callback(problem, operations)
@@ -76,7 +76,7 @@ local function find_operations(connection, ask, callback)
   end)
 end
 
---- Return the path of a buffer with changes that are not saved among the files to change, or nil.
+--- Return the path of a buffer with unsaved changes among the files to change, or nil.
 local function find_unsaved(root, operations)
   local paths = {}
   for _, operation in ipairs(operations) do
@@ -90,7 +90,7 @@ local function find_unsaved(root, operations)
   end
 end
 
---- Plan a replacement: the callback gets what would change as a unified diff, and a function that does it.
+--- Plan a replacement: the callback gets a unified diff, and a function that applies it.
 ---@param root string
 ---@param ask flashgrep.Replacement
 ---@param callback fun(problem: string?, plan: {diff: string, files: integer, apply: fun(done: fun(problem: string?))}?)
@@ -125,7 +125,7 @@ function M.plan(root, ask, callback)
     if problem or #found == 0 then
       return callback(problem or "nothing matches")
     elseif unsaved then
-      return callback(unsaved .. " has changes that are not saved; save it first")
+      return callback(unsaved .. " has unsaved changes; save it first")
     end
     send(true, function(refused, result)
       if refused then
@@ -137,13 +137,13 @@ function M.plan(root, ask, callback)
         operations[at].precondition = vim.tbl_extend("force", operations[at].precondition or {}, hash)
         files[one.file_path] = true
       end
-      local rest = result.diff_truncated and "\n[the difference is longer than is shown]\n" or ""
+      local rest = result.diff_truncated and "\n[the diff is truncated]\n" or ""
       callback(nil, { diff = result.diff .. rest, files = vim.tbl_count(files), apply = apply })
     end)
   end)
 end
 
---- Show a plan in a buffer of its own; `<CR>` carries it out, `q` drops it.
+--- Show a plan in its own buffer; `<CR>` applies it, `q` discards it.
 local function show(plan)
   vim.cmd("botright new")
   local buffer = vim.api.nvim_get_current_buf()
@@ -151,7 +151,7 @@ local function show(plan)
   vim.bo[buffer].filetype = "diff"
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(plan.diff, "\n"))
   vim.bo[buffer].modifiable = false
-  vim.notify(("flashgrep: %d files would change; <CR> writes them, q drops it"):format(plan.files))
+  vim.notify(("flashgrep: %d files would change; <CR> writes them, q cancels"):format(plan.files))
   vim.keymap.set("n", "q", "<Cmd>bwipeout<CR>", { buffer = buffer })
   vim.keymap.set("n", "<CR>", function()
     plan.apply(function(problem)
@@ -167,7 +167,7 @@ local function show(plan)
   end, { buffer = buffer })
 end
 
---- Ask for what to replace, by what and where, as far as `words` do not say it, then show the difference.
+--- Ask for the text, replacement and files unless `words` has them, then show the diff.
 ---@param words string[] search, replacement, globs
 function M.start(words)
   local root = client.find_root()

@@ -1,4 +1,4 @@
---- What can be asked, and how an answer becomes a list of places.
+--- Sources: queries to the daemon, and the conversion of answers to lists of locations.
 
 local config = require("flashgrep.config")
 
@@ -10,12 +10,12 @@ local M = {}
 ---@field line integer from 1
 ---@field column integer byte, from 1
 ---@field text string
----@field detail string? what the place is: a kind, a score
----@field spans integer[][]? what matched in text: first byte and end, from 0, the end left out
+---@field detail string? kind and score
+---@field spans integer[][]? matches in text: first byte and end (exclusive), from 0
 
 ---@class flashgrep.Source
 ---@field title string
----@field live boolean whether what is typed is the question; else the list is filtered by it
+---@field live boolean whether typed text is the query; else it filters the list
 ---@field ask fun(client: flashgrep.Client, query: string, callback: fun(items: flashgrep.Item[]?, problem: string?)): integer?
 
 local function place(client, found, text, line, column)
@@ -29,7 +29,7 @@ local function place(client, found, text, line, column)
   }
 end
 
---- Return a function that asks a method and makes items of its answer.
+--- Return a function that calls a method and converts its answer to items.
 local function asking(method, make_params, make_items)
   local function ask(client, query, callback, is_last)
     local params = make_params(query)
@@ -53,7 +53,7 @@ local function asking(method, make_params, make_items)
   return ask
 end
 
---- Return what matched in the text of a hit: first byte and end, from 0.
+--- Return the matches in the text of a hit: first byte and end, from 0.
 function M.spans_of(hit)
   local spans = {}
   -- A long line comes as the part around its match.
@@ -66,7 +66,7 @@ function M.spans_of(hit)
   return spans
 end
 
---- Lines with a text or a regular expression; `options` are parameters of `query`, as mode, include and exclude.
+--- Lines with a text or a regular expression; `options`: parameters of `query`, e.g. mode, include and exclude.
 function M.grep(options)
   return {
     title = "Grep",
@@ -127,7 +127,7 @@ local function symbol_items(client, result)
   end, result.results)
 end
 
---- Definitions whose name begins with, or is like, what is typed.
+--- Definitions whose name starts with the typed text or resembles it.
 function M.symbols()
   return {
     title = "Symbols",
@@ -138,7 +138,7 @@ function M.symbols()
   }
 end
 
---- Where a name is defined, called and used, by its name alone.
+--- Definitions, calls and uses of a name, by name only.
 function M.occurrences(name)
   return {
     title = "Occurrences of " .. name,
@@ -149,7 +149,7 @@ function M.occurrences(name)
   }
 end
 
---- What stands under the cursor of a window: `method` is definition, declaration, implementations or references.
+--- Results for the name under the cursor; `method`: definition, declaration, implementations or references.
 ---@param method string
 ---@param window integer?
 function M.at_cursor(method, window)
@@ -161,7 +161,7 @@ function M.at_cursor(method, window)
     ask = function(client, query, callback)
       local path = require("flashgrep.buffers").path_below(client.root, buffer)
       if not path then
-        callback(nil, "the buffer is no file of the project")
+        callback(nil, "the buffer is not a file of the project")
         return nil
       end
       local place_asked = { path = path, line = cursor[1], column = cursor[2] + 1, position_encoding = "utf-8" }
@@ -196,12 +196,12 @@ local function research(title, question)
   }
 end
 
---- Who calls a name.
+--- Callers of a name.
 function M.callers(name)
   return research("Callers of " .. name, "who calls " .. name)
 end
 
---- What a name calls.
+--- Callees of a name.
 function M.callees(name)
   return research("Callees of " .. name, "what does " .. name .. " call")
 end

@@ -5,7 +5,7 @@ local live = require("flashgrep.live")
 
 local M = {}
 
---- Return an item as the line that fzf-lua's own actions and preview take apart.
+--- Return an item as a line that fzf-lua's own actions and preview can parse.
 local function make_line(item)
   if item.text == "" and not item.detail then
     return item.path

@@ -1,4 +1,4 @@
---- The picker that needs no other plugin: a line to type in, the results, and the place under the cursor.
+--- The built-in picker: an input line, the results, and a preview of the selected one.
 
 local client = require("flashgrep.client")
 local live = require("flashgrep.live")
@@ -11,7 +11,7 @@ local Picker = {}
 Picker.__index = Picker
 
 local space = api.nvim_create_namespace("flashgrep")
---- A preview shows the first so many lines of a file at most.
+--- Most lines of a file that a preview shows.
 local MOST_PREVIEWED = 20000
 
 local function make_window(layout, title, enter)
@@ -102,7 +102,7 @@ function Picker:map_keys()
   end)
 end
 
---- Ask what is typed, or filter by it what has been answered.
+--- Search for the typed text, or filter the results by it.
 function Picker:update()
   local query = api.nvim_buf_get_lines(self.input, 0, 1, false)[1] or ""
   if query == self.query then
@@ -171,7 +171,7 @@ function Picker:move(by)
   self:show_preview(self.items[self.at])
 end
 
---- Show the place that is chosen: from its buffer, if it is open, else from the disk.
+--- Preview the selected result: from its buffer if loaded, else from the disk.
 function Picker:show_preview(item)
   local path = places.full_path(item)
   if self.previewed ~= path then
