@@ -243,6 +243,11 @@ def _make_schema() -> list[tuple[str, ...]]:
         return _read_schema(connection)
 
 
+MOST_UNREADABLE = 3
+"""After so many attempts that met rows without sense, the index is made anew, once: damage that no check knows would
+mean scans for good. If it was a mistake of ours, the new index meets it, too, and is kept."""
+
+
 class Unreadable(sqlite3.OperationalError):
     """Rows made no sense although the database is sound: most likely our own mistake. The index is kept."""
 

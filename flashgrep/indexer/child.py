@@ -29,7 +29,7 @@ Content = tuple[bytes, bytes]
 
 
 class IndexerFailed(Exception):
-    """The indexer ended; ``reason`` is damaged, full, error or died."""
+    """The indexer ended; ``reason`` is damaged, unreadable, full, error or died."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")

@@ -392,7 +392,8 @@ class IndexScheduler:
         if self._ended_by_us:
             self._work.set()
             return
-        if failure.reason == "damaged":
+        is_unreadable = failure.reason == "unreadable" and self._failures == schema.MOST_UNREADABLE - 1
+        if failure.reason == "damaged" or is_unreadable:
             with suppress(Busy):  # out of descriptors: the damage will be met again
                 await self._host.start_anew(failure.detail)
                 self._host.set_aside(failure.detail)

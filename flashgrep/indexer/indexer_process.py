@@ -305,6 +305,8 @@ def main() -> None:
         reason = "error"
         if isinstance(error, Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
             reason = "damaged"
+        elif isinstance(error, schema.Unreadable):
+            reason = "unreadable"
         elif "full" in str(error) or getattr(error, "errno", 0) in _NO_ROOM:
             reason = "full"
         out.write(orjson.dumps({"event": "failed", "reason": reason, "detail": str(error)}) + b"\n")

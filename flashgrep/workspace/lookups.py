@@ -18,6 +18,7 @@ import anyio
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
+from flashgrep.index.schema import MOST_UNREADABLE, Unreadable
 from flashgrep.indexer.progress import Progress
 from flashgrep.ingest.openat import EXHAUSTED, RootFolder
 from flashgrep.ingest.walk import Walker
@@ -76,6 +77,7 @@ class Lookups:
         self._scheduler = scheduler
         self._unlisted: dict[anyio.CancelScope, anyio.Event] = {}
         """Questions being answered before the files are listed, each with an event for its end."""
+        self._unreadable = 0
 
     def close(self) -> None:
         """Make workers unload the project."""
@@ -116,6 +118,11 @@ class Lookups:
             forget_parsed_files()  # damaged symbols, kept by their text
         except sqlite3.OperationalError as error:  # it is locked, or cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
+            # An interrupt means a long lookup, and nothing about the index.
+            if isinstance(error, Unreadable) and "interrupted" not in str(error):
+                self._unreadable += 1
+                if self._unreadable == MOST_UNREADABLE:
+                    await self.project.start_anew(str(error), None if snapshot is None else snapshot.own_index)
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error

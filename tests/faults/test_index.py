@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.index.schema import MOST_UNREADABLE
 from flashgrep.search.snapshot import Snapshot
 from tests.faults.harness import agree, changing, fill, indexed, integrity
 from tests.support.workspace import index_of, opened, put
@@ -129,6 +130,41 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
         await indexed(workspace)
         await agree(workspace, root)
     assert integrity(index_of(root)) == "ok"
+
+
+async def test_damage_that_no_check_knows_is_built_anew_after_a_few_attempts(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await indexed(workspace)
+    with closing(sqlite3.connect(index_of(root))) as connection:
+        connection.execute("UPDATE project SET id = 0")  # found by its root, and taken for none
+        connection.commit()
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        await indexed(workspace)
+        assert workspace.index.reader is not None
+        await agree(workspace, root)
+
+
+async def test_lookups_that_meet_rows_without_sense_have_the_index_built_anew_once(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await indexed(workspace)
+
+        def misread(snapshot: Snapshot) -> bool:
+            if snapshot.own_index is not None:
+                with snapshot.own_index.transaction():
+                    int("no number")
+            return snapshot.own_index is None
+
+        indexes = []
+        for _ in range(2 * MOST_UNREADABLE):
+            indexes.append(workspace.index.reader)
+            assert await workspace.lookups.run(misread)
+            await indexed(workspace)
+        assert [one is indexes[0] for one in indexes] == [at < MOST_UNREADABLE for at in range(len(indexes))]
+        assert len(set(indexes)) == 2
+        await agree(workspace, root)
 
 
 @pytest.mark.parametrize("seed", range(6))
