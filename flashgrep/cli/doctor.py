@@ -119,9 +119,12 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
     if project["problem"]:
         return Finding("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
-    if not file.exists():
+    try:
+        found = health(file) if file.exists() else None
+    except FileNotFoundError:  # the indexer has created the file, but no tables yet
+        found = None
+    if found is None:
         return Finding("ok", name, f"{root}: not indexed yet, stage {project['stage']}")
-    found = health(file)
     if found.problem:
         return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
     sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from flashgrep.cli.daemon_client import status_rows
-from flashgrep.cli.doctor import check_machine
+from flashgrep.cli.doctor import Finding, check_machine, check_project
 from flashgrep.errors import InvalidParams
+from flashgrep.own_folders import INDEX, store_folder
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
@@ -59,6 +60,18 @@ def test_doctor_tells_a_state_folder_that_others_may_write(cold_daemon: DaemonAt
     Path(cold_daemon.paths.state).mkdir(mode=0o700)
     Path(cold_daemon.paths.state).chmod(0o777)
     assert "is writable by others" in checks(cold_daemon, status=1)["state"]
+
+
+def test_doctor_reports_an_index_being_created_as_not_indexed_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHGREP_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("FLASHGREP_CACHE_DIR", str(tmp_path / "cache"))
+    file = store_folder(tmp_path / "cache", os.fsencode(tmp_path)) / INDEX
+    file.parent.mkdir(parents=True)
+    file.touch()  # as the indexer leaves it until its first transaction
+    found = check_project({"name": "there", "root": str(tmp_path), "problem": "", "stage": "listing"}, {})
+    assert found == Finding("ok", "project there", f"{tmp_path}: not indexed yet, stage listing")
 
 
 @pytest.mark.parametrize("full", ["cache", "state"])
