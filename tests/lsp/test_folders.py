@@ -1,5 +1,6 @@
 """How a folder of the editor comes to its daemon."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,4 @@ def test_a_daemon_that_ends_before_it_is_bound_is_done_without(
         assert daemon.asked == ["$/bind"] * min(2, deaths + 1)
     finally:
         daemon.close()
+        shutil.rmtree(state)
