@@ -55,7 +55,7 @@ from flashgrep.registry import (
     Usage,
     handler,
 )
-from flashgrep.search.path_search import make_worth, search_paths
+from flashgrep.search.path_search import make_rank_key, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
 from flashgrep.workspace import RevisionView, UnsavedView, View, Workspace
 
@@ -161,7 +161,7 @@ async def _list(
     if params.query is None or is_glob:
         return Page(result)
     # The same measure for each project, so that their pages can be merged.
-    worth = make_worth(params.query, recent)
+    worth = make_rank_key(params.query, recent)
     return Page(result, lambda at: worth(page[at]))
 
 

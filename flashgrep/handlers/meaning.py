@@ -36,7 +36,7 @@ from flashgrep.model import path_to_json
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, Usage, handler
 from flashgrep.search.meaning.current_chunks import FoundChunk
 from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.search.meaning.passages import Shown, Span
+from flashgrep.search.meaning.passages import Excerpt, Span
 from flashgrep.search.meaning.word_search import spellings_of
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.vocabulary import VERBATIM
@@ -346,7 +346,7 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
     return results
 
 
-def format_chunk(piece: FoundChunk, shown: Shown | None) -> CodeFound:
+def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeFound:
     """Return a chunk as both methods show it: with the function around it, as far as it is shown."""
     path, chunk = path_to_json(piece.path), piece.chunk
     kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)

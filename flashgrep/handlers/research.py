@@ -32,7 +32,7 @@ from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
-from flashgrep.search.research.finished_walks import Reading, find_walk, keep_walk
+from flashgrep.search.research.finished_walks import WalkState, find_walk, keep_walk
 from flashgrep.search.research.research_questions import ASKED
 from flashgrep.search.research.research_walk import Research
 from flashgrep.search.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, UncertainUse
@@ -268,7 +268,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         return await find_unused_definitions(workspace, params, research, fresh=fresh)
     if research.lines_path is not None:
         research.path = await resolve_path(workspace, research.lines_path)
-    question, reading = (params.query, params.kind, params.depth, params.deadline_ms), Reading()
+    question, reading = (params.query, params.kind, params.depth, params.deadline_ms), WalkState()
     kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
     research, more = kept or research, kept is None
     # One lookup per hop: between hops others get their turn, progress is reported, and a cancelled call ends.

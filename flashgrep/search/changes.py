@@ -1,4 +1,4 @@
-"""What differs between two states of a project: files, hunks, and the symbols that a hunk touches."""
+"""The differences between two states of a project: files, hunks, and the symbols that hunks touch."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 
 MOST_CELLS: Final = 200_000_000
-"""Lines of both sides multiplied: comparing them takes up to 25 MB and 0.1 s. What is larger is shown as one hunk."""
+"""Product of both sides' numbers of lines: comparing them takes up to 25 MB and 0.1 s. Above it, all is one hunk."""
 _BLOCK: Final = 1 << 20
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _INNER: Final = frozenset({"variable", "field", "property", "enumerator", "package"})
@@ -31,11 +31,11 @@ _INNER: Final = frozenset({"variable", "field", "property", "enumerator", "packa
 Status = Literal["added", "deleted", "modified", "renamed", "untracked"]
 Change = Literal["added", "deleted", "modified"]
 Blobs = Mapping[bytes, bytes]
-"""git's names of files' contents, by path."""
+"""git's object names of file contents, by path."""
 
 
 class State(NamedTuple):
-    """A state of a project: what its files are, and where they are read."""
+    """A state of a project: its files, and where they are read."""
 
     blobs: Blobs
     snapshot: Snapshot
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that differs; ``old_path``: where it was, if it was renamed unchanged."""
+    """A file that differs; ``old_path``: its previous path, if it was renamed unchanged."""
 
     path: bytes
     status: Status
@@ -51,7 +51,7 @@ class ChangedFile(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """Lines that differ, from 1 on each side; where a side has none, ``start`` is the line before."""
+    """Lines that differ, from 1 on each side; on an empty side ``start`` is the line before."""
 
     old_start: int
     old_lines: int
@@ -60,7 +60,7 @@ class Hunk(NamedTuple):
 
 
 class ChangedSymbol(NamedTuple):
-    """A definition that a hunk touches; its lines are those of the newer side, or of the older if it is gone."""
+    """A definition that a hunk touches; its lines are those on the newer side, or on the older if it is gone."""
 
     name: str
     """Its own name."""
@@ -73,7 +73,7 @@ class ChangedSymbol(NamedTuple):
 
 @dataclass(slots=True)
 class FileChange:
-    """What a file's change is; ``note``: why no lines are told."""
+    """The changes in a file; ``note``: why there are no lines."""
 
     file: ChangedFile
     hunks: list[Hunk] = field(default_factory=list)
@@ -83,7 +83,7 @@ class FileChange:
     """The lines of both."""
 
 
-def look_at_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]) -> State:
+def read_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]) -> State:
     """Return the work tree's state: files that git tracks, and ``paths``, the project's own.
 
     A file whose size, time and inode match git's index has the content that git recorded; all others are hashed.
@@ -151,7 +151,7 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
     after = new.snapshot.read(file.path) if file.path in new.blobs else Document(b"")
     if not (isinstance(before, Document) and isinstance(after, Document)):
         declined = [side.reason for side in (before, after) if isinstance(side, Skipped)]
-        made.note = declined[0] if declined else "gone meanwhile"
+        made.note = declined[0] if declined else "removed meanwhile"
         return made
     made.sides = _LINE.findall(before.data), _LINE.findall(after.data)
     made.hunks = list(find_hunks(*made.sides))

@@ -1,4 +1,4 @@
-"""Exact search: every answer is what reading all files now would give.
+"""Exact search: every answer equals the result of reading all files now.
 
 The index proposes files; those changed since it was written are added. Each is read and matched, so no hit is stale; if
 the index does not propose a file, no line of it can match.
@@ -31,22 +31,22 @@ Order = Literal["path", "relevance"]
 Engine = Literal["linear", "backtracking"]
 
 MANY_FILES = 200
-"""More candidates are scanned by ripgrep first: to start it takes as long as to read this many."""
+"""With more candidates than this ripgrep scans first: starting it takes as long as reading this many files."""
 
 FIRST_FILES = 64
-"""Files read here before asking ripgrep: a page is often full by then."""
+"""Files read here before ripgrep starts: a page is often full by then."""
 
 FIRST_BATCH, LARGEST_BATCH = 1_000, 16_000
 """Files given to ripgrep at first, then four times as many each time: a page may be full before all are searched."""
 
 UNCOUNTED = "binary files that are not indexed yet are not counted"
-"""Said if ripgrep skipped files of which nothing else is known."""
+"""The detail of an answer if ripgrep skipped files about which nothing else is known."""
 
 COUNT_ON_FILES = 200
 """When a page is full, this many more files are still counted for an exact total (about 5 ms)."""
 
 ENCODED_FROM = 200
-"""Hits that are encoded at once, in some 0.1 ms; fewer are left to the event loop."""
+"""Hits that are encoded at once, in about 0.1 ms; fewer are left to the event loop."""
 
 SHOWING_SECONDS = 0.2
 """Extra seconds after the deadline for ranking and showing what was found."""
@@ -61,14 +61,14 @@ HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD, SPAN_OVERHEAD = 120, 3, 40, 72
 """Overhead in characters of JSON for a hit, a line of context, a file's name, and a span."""
 
 MOST_SPANS = 1_000
-"""Spans of a hit that are told."""
+"""Most spans of a hit that are returned."""
 
 
 class Position(NamedTuple):
-    """Where to continue.
+    """Where the next page begins.
 
     In path order: after line ``taken`` of the file. By relevance: in the window that starts with this file of this
-    tier, after ``taken`` hits. ``total``: what the first page knew. ``led``: files that define the word came first.
+    tier, after ``taken`` hits. ``total``: the total found by the first page. ``led``: defining files came first.
     """
 
     tier: int
@@ -80,7 +80,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of one project."""
+    """A question to one project."""
 
     pattern: Pattern
     keep: Callable[[bytes], bool] | None = None
@@ -91,7 +91,7 @@ class Question:
     after: int = 0
     max_chars: int = 32_000
     as_text: bool = False
-    """Whether ``max_chars`` are those of text, one line a hit below a heading for each file; else of JSON."""
+    """Whether ``max_chars`` counts text, one line per hit below a heading per file; otherwise it counts JSON."""
     deadline: float | None = None
     use_index: bool = True
     engine: Engine = "linear"
@@ -100,13 +100,13 @@ class Question:
     spans: PositionEncoding | None = None
     """Requests all spans of a hit, with columns in this unit; None: only the column of the first."""
     as_json: bool = False
-    """Whether nobody looks at the hits, so that many are returned as JSON, without ranks: a worker's 10,000 took the
-    daemon's event loop 15 ms, in which it answered nobody else."""
+    """Whether the hits are only passed on; many are then returned as JSON, without ranks: encoding 10,000 hits of a
+    worker blocked the daemon's event loop for 15 ms."""
 
 
 @dataclass(slots=True)
 class Answer(SearchStats):
-    """Hits, and what was looked at for them."""
+    """Hits, and the files examined for them."""
 
     results: list[dict[str, Any]] = field(default_factory=list)
     total: int | None = None
@@ -115,9 +115,9 @@ class Answer(SearchStats):
     """Whether no gram narrowed the candidates."""
     candidates: int = 0
     ranks: list[tuple[object, ...]] = field(default_factory=list)
-    """By relevance: each hit's sort key among those of other projects."""
+    """By relevance: each hit's sort key for merging with other projects."""
     encoded: Encoded | None = None
-    """The results as JSON, in place of ``results``, if the question wants that."""
+    """The results as JSON, in place of ``results``, if the question asks for that."""
 
     @property
     def has_hits(self) -> bool:
@@ -126,7 +126,7 @@ class Answer(SearchStats):
 
 
 class Search:
-    """One question being answered in path order; runs in a thread."""
+    """Answers one question in path order; runs in a thread."""
 
     def __init__(self, snapshot: Snapshot, question: Question) -> None:
         self.snapshot = snapshot
@@ -138,9 +138,9 @@ class Search:
         """Whether the page is full: hits of further files are only counted."""
         self.counted = 0
         self.matching = 0
-        """Files with a hit so far, of those that were read here."""
+        """Files with a hit so far, among those read here."""
         self.rank: tuple[object, ...] = ()
-        """By relevance, that of the last hit yielded."""
+        """By relevance: the rank of the last hit yielded."""
 
     def run(self) -> Answer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
@@ -178,7 +178,7 @@ class Search:
 
     @LazyAttribute
     def places(self) -> Places:
-        """Return the table rows of the files that the index proposes; of all texts if it cannot tell."""
+        """Return the table rows of the files that the index proposes, or of all texts if it cannot narrow them."""
         self.answer.scanned, places = find_candidates(self.snapshot, self.question)
         self.answer.candidates = len(places) + len(self.snapshot.pending)
         return places
@@ -204,13 +204,13 @@ class Search:
                 answer.files_read += counts.count(0)
                 yield from ((path, max(0, count)) for path, count in zip(batch, counts, strict=True) if count)
             return
-        unsaved = snapshot.unsaved  # of these ripgrep would tell what is on disk
+        unsaved = snapshot.unsaved  # ripgrep would search the version on disk
         ripgrep = snapshot.ripgrep if self.is_linear else None
         flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
         here, size = FIRST_FILES, FIRST_BATCH
         while ripgrep and flags is not None:
-            # A page is often full before ripgrep would have started; and where most files match, as the index's
-            # candidates do, ripgrep would leave out too few for the time it takes.
+            # A page is often full before ripgrep would have started. If most files match, as the number of candidates
+            # suggests, ripgrep would exclude too few to be worth its time.
             before, taken = self.matching, 0
             for path in islice(paths, here):
                 taken += 1
@@ -222,7 +222,7 @@ class Search:
             if len(batch) < MANY_FILES:
                 paths = chain(batch, paths)
                 break
-            # The files left out are searched, too: by ripgrep, which names too many files, never too few.
+            # Files that ripgrep leaves out count as read: it names too many files, never too few.
             found = find_matching(ripgrep, snapshot.root, flags, [path for path in batch if path not in unsaved])
             if unsaved:
                 matching = frozenset(found)
@@ -236,7 +236,7 @@ class Search:
         yield from ((path, 0) for path in paths)
 
     def read(self, path: bytes) -> Document | None:
-        """Return a file's text, and count the file; None: it has no text, or is gone."""
+        """Return a file's text, and count the file; None: it has no text or is gone."""
         document = self.snapshot.read(path)
         if document is None:
             return None
@@ -246,7 +246,7 @@ class Search:
             return None
         return document
 
-    # What is answered
+    # Results
 
     def documents(self) -> Iterator[tuple[bytes, Document]]:
         """Yield the files that have a text; once the page is full, count the hits of the rest, up to a bound."""
@@ -264,13 +264,13 @@ class Search:
                 yield path, document
 
     def count_hits(self, path: bytes, document: Document) -> int:  # noqa: ARG002 - by relevance it depends on the path
-        """Return how many hits a file has; matches that cross lines are one for all the lines they touch."""
+        """Return a file's number of hits; a match over several lines counts once."""
         if isinstance(self.matcher, Matcher) and not self.matcher.crosses_lines:
             return self.matcher.count_lines(document.data)
         return sum(1 for _ in self.matcher.lines(document.data))
 
     def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
-        """Yield the matching lines in the order of the answer, each with where its file or window starts.
+        """Yield the matching lines in the order of the answer, each with the start of its file or window.
 
         The number is ``Position.taken`` after the hit: making a position for each takes as long as finding it.
         """
@@ -288,7 +288,7 @@ class Search:
                     yield start, match.number, path, document, match
 
     def _collect_lines(self) -> None:
-        """Take hits until the page is full; then count on, where little is left."""
+        """Take hits until the page is full; then continue counting if little is left."""
         question, answer = self.question, self.answer
         room, results, limit = question.max_chars, answer.results, question.limit
         hits = self.hits()
@@ -299,7 +299,7 @@ class Search:
                 if path != shown:
                     shown, place = path, path_to_json(path)
                     named = len(place["file_path"])
-                    room -= question.as_text * (named + 1)  # the hits of a file are below its name then
+                    room -= question.as_text * (named + 1)  # in text, the hits of a file are below its name
                     size = LINE_OVERHEAD if question.as_text else named + HIT_OVERHEAD
                     columns = self._count_columns(document)
                 hit = make_hit(place, document, match, question.before, question.after)
@@ -309,7 +309,7 @@ class Search:
                 if "before" in hit or "after" in hit:
                     context = (*hit.get("before", ()), *hit.get("after", ()))
                     room -= sum(len(line) + LINE_OVERHEAD for line in context)
-                # The first hit is shown however long its line is: an empty page would never end.
+                # The first hit is shown however long its line is: a client would retry an empty page for ever.
                 is_full = len(results) == limit or (room < 0 and bool(results))
                 if is_full:
                     break
@@ -317,7 +317,7 @@ class Search:
                 if self.rank:
                     answer.ranks.append(self.rank)
                 start, last = begin, taken
-        finally:  # where the time was over, too
+        finally:  # also after the deadline
             answer.next = start and start._replace(taken=last)
         if not is_full:
             answer.next = None
@@ -329,15 +329,15 @@ class Search:
         elif answer.candidates - answer.files_read <= question.count_on:
             self.is_counting = True
             try:
-                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
-            except Expired:  # the page is whole, and its total is not known
+                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # in the file, or window, that filled the page
+            except Expired:  # the page is complete, but its total is unknown
                 begun = COUNT_ON_HITS
             left = begun + self.counted
             answer.total = len(results) + 1 + left if left < COUNT_ON_HITS else None
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
     def _count_columns(self, document: Document) -> Columns | None:
-        """Return what counts columns as the question wants those of spans; None: it wants none."""
+        """Return the column counter for spans that the question asks for; None: none."""
         wanted = self.question.spans
         if wanted is None:
             return None
@@ -349,7 +349,7 @@ class Search:
         files = lines = 0
         room = question.max_chars
         for path, known in self.files_to_read():
-            if position and path == position.path:  # the last one of the page before
+            if position and path == position.path:  # the last one of the previous page
                 continue
             count = known
             if known:
@@ -379,7 +379,7 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
     if question.order != "relevance" or question.output != "lines":
         answer = Search(snapshot, question).run()
     else:
-        # Not imported above: ranking parses files, and its modules are a third of a lookup worker's start.
+        # Imported here because ranking parses files: its modules take a third of a lookup worker's start.
         answer = import_module("flashgrep.search.relevance").search_by_relevance(snapshot, question)
     if question.as_json and len(answer.results) > ENCODED_FROM:
         parts: list[bytes] = []
@@ -392,7 +392,7 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
 
 
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
-    """Return whether all files have to be scanned, and the table rows of those that may match."""
+    """Return whether all files must be scanned, and the table rows of those that may match."""
     is_narrow = question.use_index and question.engine == "linear"
     reader, pattern = snapshot.reader, question.pattern
     text_ids = reader.candidates(pattern.grams() if is_narrow else ANYTHING) if reader else None
@@ -400,7 +400,7 @@ def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Place
         return True, np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
     if whole := pattern.whole_words:
         having = reader.with_words(text_ids, whole.encode())
-        # A letter beyond ASCII that folds to one of ASCII parts no word for a reader, and does where words are stored.
+        # A non-ASCII letter that folds to ASCII does not separate words in a search, but does in the stored words.
         if len(having) < len(text_ids) and (folding := reader.candidates(Gram(FOLDS))) is not None:
             having = np.union1d(having, np.intersect1d(text_ids, folding))
         text_ids = having

@@ -1,4 +1,4 @@
-"""Converts a match in a file's bytes for a caller: lines, columns, context, a window of a very long line."""
+"""Converts a match in a file's bytes for callers: lines, columns, context, a window of a very long line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 
 LONG_LINE = 1_000
-"""Bytes; of a longer line only the part around the match is shown."""
+"""Most bytes of a line; of a longer one only the part around the match is shown."""
 
 WINDOW = 200
-"""Bytes shown on either side of a match in a long line."""
+"""Bytes shown on each side of a match in a long line."""
 
 
 def decode_span(document: Document, start: int, end: int) -> str:
-    """Return a stretch of the document as text; a byte that is not UTF-8 stands as U+FFFD."""
+    """Return a span of the document as text; bytes that are not UTF-8 become U+FFFD."""
     encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
     return document.data[start:end].decode(encoding, SHOWN)
 
@@ -23,7 +23,7 @@ def decode_span(document: Document, start: int, end: int) -> str:
 def make_hit(
     place: Mapping[str, str], document: Document, match: LineMatch, before: int = 0, after: int = 0
 ) -> dict[str, Any]:
-    """Return the hit for one match, with lines of context where asked for; ``place``: its file's path, as shown."""
+    """Return the hit for one match, with lines of context if requested; ``place``: its file's path, as shown."""
     number, end_number, line_start, line_end, spans = match
     start, end = spans[0] if spans else (line_start, line_start)
     byte_column = start - line_start + 1
@@ -35,7 +35,7 @@ def make_hit(
         if found["column"] != byte_column:
             found["byte_column"] = byte_column
     found["text"] = text.removesuffix("\r")
-    if is_long:  # the surroundings of the match, and where in the line they stand
+    if is_long:  # the part around the match, and its position in the line
         low = _boundary(document.data, max(match.start, start - WINDOW))
         high = _boundary(document.data, min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW))
         found["text"] = decode_span(document, low, high)
@@ -49,9 +49,9 @@ def make_hit(
 
 
 def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, most: int) -> int:
-    """Put all spans of a match, up to this many, into its hit, and its column as they are counted; return how many.
+    """Add a match's spans, at most this many, and its column to its hit; return the number of spans.
 
-    ``columns``: None puts nothing.
+    ``columns``: counts columns; None: adds nothing.
     """
     if columns is None:
         return 0
@@ -67,7 +67,7 @@ def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, 
 
 
 def _boundary(data: bytes, at: int) -> int:
-    """Return the nearest start of a UTF-8 character at or before ``at``; at most three steps."""
+    """Return the start of the UTF-8 character at ``at``; at most three steps back."""
     for back in range(4):
         if at - back <= 0 or at >= len(data) or data[at - back] & 0xC0 != 0x80:  # noqa: PLR2004 - a continuation byte
             return max(0, at - back)
@@ -85,7 +85,7 @@ def lines_before(document: Document, start: int, count: int) -> list[str]:
 
 
 def lines_after(document: Document, end: int, count: int) -> list[str]:
-    """Return up to ``count`` lines after the line that ends at ``end`` (where its line feed stands)."""
+    """Return up to ``count`` lines after the line that ends at ``end`` (the position of its line feed)."""
     found: list[str] = []
     size = len(document.data)
     while end + 1 < size and len(found) < count:

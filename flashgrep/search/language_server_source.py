@@ -1,7 +1,7 @@
-"""What a language server says of the names in a file, for one lookup (``servers`` runs them).
+"""What a language server knows about the names in a file, for one lookup (``servers`` runs the servers).
 
-It is asked about the texts that the lookup sees: unsaved ones are told to it, of files that changed on disk it is told
-that they did. A place counts only if the project's file has such a name there now, whatever the server says.
+The server sees the texts that the lookup sees: it receives unsaved texts, and is notified of files that changed on
+disk. A location counts only if the project's file has such a name there now, whatever the server answers.
 """
 
 import os
@@ -14,24 +14,24 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.columns import Columns, Lines, PositionEncoding, find_column
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.languages import LANGUAGES, language_of
-from flashgrep.search.other_sources import Meaning, Open, Told
+from flashgrep.search.other_sources import Meaning, Open, SourceOccurrence
 from flashgrep.search.snapshot import MTIME_NS, SIZE, Snapshot
 from flashgrep.servers.known import KnownServer
 from flashgrep.servers.language_server import LanguageServer, make_uri
 from flashgrep.servers.pool import NotAsked, ServerPool
 
 HOW: Final = "server"
-"""By what such a place is told, in answers."""
+"""The evidence given in answers for results of a language server."""
 MOST_LOCATIONS: Final = 20_000
 _SCHEME: Final = "file://"
 _ASKED: Final = {False: "textDocument/definition", True: "textDocument/references"}
 _ABOUT_PROJECTS: Final = (b"go.mod", b"go.work", b"Cargo.toml", b"config.json", b"package.json", b"pyproject.toml")
-"""Ends of the names of files that tell servers what a project is made of."""
+"""Endings of file names that describe a project to its server."""
 Span = tuple[int, int]
 
 
-class Served:
-    """Answers from language servers, each place compared with the files as they are."""
+class LanguageServerSource:
+    """Answers from language servers; each location is checked against the current files."""
 
     how = HOW
 
@@ -39,14 +39,14 @@ class Served:
         self.problem = ""
         self._pool, self._snapshot = pool, snapshot
         self._meanings: dict[tuple[bytes, Span, bool], Meaning | None] = {}
-        self._uses: dict[bytes, list[Told]] = {}
-        """Of the last name whose uses were asked for, by file."""
+        self._uses: dict[bytes, list[SourceOccurrence]] = {}
+        """Uses of the last name that was looked up, by file."""
         self._names: frozenset[bytes] = frozenset()
 
     def find_meaning(self, path: bytes, span: Span, open_file: Open, *, uses: bool) -> Meaning | None:
-        """Return what the name at some bytes of a file stands for, with the files that use it if ``uses``.
+        """Return what the name at a span of a file refers to, with the files that use it if ``uses``.
 
-        None where no server says: there is none, it has not answered, or it knows of nothing in the project.
+        None: there is no server, it did not answer, or it knows no definition in the project.
         """
         key = path, span, uses
         if key not in self._meanings:
@@ -66,14 +66,14 @@ class Served:
         return self._meanings[key]
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
-        """Return where the names begin, in files for which the server told any use of what was asked for."""
+        """Return the offsets of the name in a file, if the server reported any use in it."""
         symbols = open_file(path) if path in self._uses else None
         if symbols is None:
             return []
         return sorted({at for name in self._names for at in symbols.words(name, fold=False)})
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[Told] | None:  # noqa: ARG002 # of one name at a time
-        """Return where a file uses what was asked for, by place; None where the server told of none."""
+    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:  # noqa: ARG002 # of one name at a time
+        """Return the uses of the last name in a file, in order; None if the server reported none."""
         return self._uses.get(path)
 
     def ask_server(
@@ -86,7 +86,7 @@ class Served:
         *,
         uses: bool,
     ) -> Meaning | None:
-        """Return what a server says of a name; raises NotAsked where it does not answer."""
+        """Return a server's result for a name; raises NotAsked if it does not answer."""
         known, _ = found
         name, language = symbols.data[span[0] : span[1]], symbols.language
         texts = {
@@ -94,7 +94,7 @@ class Served:
             for one, text in self._snapshot.unsaved.items()
             if not text.is_saved and language_of(one, text.data).name in known.languages
         }
-        # The asking file in any case: its text is what the question is about, saved or not.
+        # Always including the file itself: the question is about its text, saved or not.
         texts[path] = language, symbols.data
         versions = dict(list_versions(self._snapshot, known))
 
@@ -106,7 +106,7 @@ class Served:
                 "position": {"line": line - 1, "character": column - 1},
             }
             asked = [server.ask(_ASKED[False], where, ends)]
-            # Without a definition the uses would be of something outside.
+            # Without a definition in the project, the uses would be those of an external symbol.
             if uses and asked[0]:
                 asked.append(server.ask(_ASKED[True], {**where, "context": {"includeDeclaration": True}}, ends))
             return [(server.encoding, one) for one in asked]
@@ -114,7 +114,7 @@ class Served:
         answers = self._pool.ask(self._snapshot.root, found, question)
         read = partial(self.read_places, name=name, open_file=open_file)
         definitions = [one for one in read(*answers[0]) if one.role in {"definition", "declaration"}]
-        if not definitions:  # nothing in the project, or a name that is not a definition we could show
+        if not definitions:  # nothing in the project, or not a definition that could be shown
             return None
         files: list[bytes] = []
         if uses:
@@ -129,8 +129,10 @@ class Served:
             files = sorted(self._uses)
         return Meaning(self, frozenset(), definitions, files)
 
-    def read_places(self, encoding: PositionEncoding, result: Any, *, name: bytes, open_file: Open) -> Iterator[Told]:
-        """Yield the places of an answer at which files of the project have the name, or define one of their own."""
+    def read_places(
+        self, encoding: PositionEncoding, result: Any, *, name: bytes, open_file: Open
+    ) -> Iterator[SourceOccurrence]:
+        """Yield the locations where the project's files have the name or a definition."""
         locations = result if isinstance(result, list) else [result]
         seen: set[tuple[bytes, int]] = set()
         for one in locations[:MOST_LOCATIONS]:
@@ -140,20 +142,20 @@ class Served:
             span = None if symbols is None or place is None else find_span(symbols, place, encoding)
             if symbols is None or span is None or (path, span[0]) in seen:
                 continue
-            # Servers tell a place once for each overload.
+            # Servers report a location once per overload.
             seen.add((path, span[0]))
             index = symbols.index_at(span[0])
             if index < 0 and symbols.data[span[0] : span[1]] != name:
-                continue  # an alias, which is resolved here, or a text that has changed
+                continue  # an alias, which is resolved here, or a changed text
             role: Role | None = symbols.role(span[0]) if index < 0 else symbols.defined_role(index)
             if role is not None:
-                yield Told(path, symbols, *span, role)
+                yield SourceOccurrence(path, symbols, *span, role)
 
 
 def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEncoding) -> Span | None:
-    """Return the bytes of the word that begins at a line and column, both from 0; None where none does."""
+    """Return the span of the word at a line and column, both from 0; None if there is none."""
     lines, line = symbols.lines, place[0] + 1
-    # A server may know another text of the file; a line past the end would be read as the last one.
+    # The server may have another version of the file; a line past the end would be read as the last one.
     if line > symbols.data.count(b"\n") + 1:
         return None
     start = lines.start(line)
@@ -165,7 +167,7 @@ def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEn
 
 
 def list_versions(snapshot: Snapshot, known: KnownServer) -> Iterator[tuple[bytes, tuple[int, int]]]:
-    """Yield the files in a server's languages, each with its size and time."""
+    """Yield the files in a server's languages, each with its size and modification time."""
     table = snapshot.table
     files = (one for name in known.languages for one in LANGUAGES[name].files.split())
     endings = *(b"." + one.encode() for one in files if one.isalnum()), *_ABOUT_PROJECTS
@@ -180,7 +182,7 @@ def list_versions(snapshot: Snapshot, known: KnownServer) -> Iterator[tuple[byte
 
 
 def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]:
-    """Return a location's path from the root, empty where it is outside, and its line and column from 0."""
+    """Return a location's path from the root (empty if it is outside) and its line and column from 0."""
     if not isinstance(one, Mapping):
         return b"", None
     uri, found = one.get("uri", one.get("targetUri")), one.get("range", one.get("targetSelectionRange"))
@@ -189,7 +191,7 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
         return b"", None
     path = os.path.normpath(unquote_to_bytes(uri.removeprefix(_SCHEME)))
     start = found.get("start")
-    # Places in libraries are not the project's, and an answer of a server is not trusted.
+    # Locations in libraries are outside the project, and a server's answer is not trusted.
     if not path.startswith(root) or b"\0" in path or not isinstance(start, Mapping):
         return b"", None
     line, column = start.get("line"), start.get("character")

@@ -1,9 +1,8 @@
-"""A process that answers lookups for the daemon, which sends it the table of files and later changes.
+"""A process that answers lookups for the daemon, which sends it the file table and later changes.
 
-Messages are pickles with a length before them, on one socket that is our stdin; both ends are ours and of one version.
-``Load`` and ``Ask`` have one reply each. An empty reply says that it failed: the daemon then runs the lookup itself
-and meets the same error. An empty request ends the lookup that runs, since nobody waits for it any more. The end of
-the socket ends the lookup and the process.
+Messages are length-prefixed pickles on one socket, which is our stdin; both ends are ours and of the same version.
+``Load`` and ``Ask`` have one reply each. An empty reply means failure: the daemon then runs the lookup itself and gets
+the same error. An empty request cancels the running lookup. The end of the socket ends the lookup and the process.
 """
 
 import copyreg
@@ -34,34 +33,34 @@ from flashgrep.search.snapshot import Snapshot
 
 LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
-"""Most loaded projects; the oldest is dropped; 78,000 files take 13 MB. The daemon counts along."""
+"""Most loaded projects; the oldest is dropped. A table of 78,000 files takes 13 MB. The daemon counts along."""
 EMPTY = LENGTH.pack(0)
 MOST_BYTES = 256 << 20
-"""The longest message: an answer of 10,000 hits, or a table of 78,000 files, is some megabytes."""
+"""Size limit of messages: an answer with 10,000 hits, or a table of 78,000 files, takes some megabytes."""
 
 
 class Load(NamedTuple):
     """Load a project, or load it again; the reply is True.
 
-    The daemon's own table: to read it from the database and verify it took longer than starting the process.
+    The table comes from the daemon: reading it from the database and verifying it took longer than starting a process.
     """
 
     number: int
-    """Which project it is, for one daemon."""
+    """Identifies the project to one daemon."""
     root: RootFolder
     database: str
     identity: Identity
-    """Of the database that the table is of."""
+    """Identifies the database that the table comes from."""
     paths: bytes
-    """Joined by NUL bytes, which no path has."""
+    """Joined by NUL bytes, which no path contains."""
     columns: Columns
     skipped: Mapping[bytes, str]
 
 
 class Ask(NamedTuple):
-    """Run a lookup; the reply is what it returns.
+    """Run a lookup; the reply is its result.
 
-    ``marks``: paths that were stored after the table was sent, or are pending; they overrule what is loaded.
+    ``marks``: paths that were stored after the table was sent, or are pending; they override the loaded table.
     """
 
     number: int
@@ -81,7 +80,7 @@ class _Project:
 
 
 class LookupWorker:
-    """The projects that are loaded, and what is answered about them."""
+    """The loaded projects, and lookups in them."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self._projects: dict[int, _Project] = {}
@@ -106,7 +105,7 @@ class LookupWorker:
             return request.look_up(snapshot)
 
     def load(self, request: Load, table: FileTable) -> bool:
-        """Load a project that has this table of files; return True."""
+        """Load a project with this file table; return True."""
         old = self._projects.pop(request.number, None)
         if old is not None:
             old.reader.close()
@@ -115,14 +114,14 @@ class LookupWorker:
         reader = Reader(Path(request.database), request.root.path)
         if reader.identity != request.identity:
             reader.close()
-            raise FileNotFoundError("another database took its place")
+            raise FileNotFoundError("another database replaced it")
         self._projects[request.number] = _Project(request.root, reader, table)
         release_memory()
         return True
 
 
 def make_table(request: Load) -> FileTable:
-    """Return the table of files that is to be loaded."""
+    """Return the file table to load."""
     return FileTable(request.paths.split(b"\0")[: len(request.columns)], request.columns, dict(request.skipped))
 
 
@@ -170,13 +169,13 @@ def _read(descriptor: int, size: int) -> bytearray | None:
 
 
 def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None) -> None:
-    """Answer requests until the socket ends; first the one that was ``given`` before."""
+    """Answer requests until the socket ends; first run the request ``given``, if any."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     worker = LookupWorker(lambda: bool(waiting.poll(0)))
     message: bytearray | None = bytearray()
     while message is not None:
-        if given is not None or message:  # else the lookup that it was to end has ended
+        if given is not None or message:  # otherwise the lookup to cancel has already ended
             try:
                 answer = worker.answer(pickle.loads(message)) if given is None else given(worker)  # noqa: S301 - from our own parent
                 reply = pack(answer)
@@ -192,7 +191,7 @@ def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None
 
 def main() -> None:
     """Serve the process that started us if it has our version."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the daemon, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the daemon, which ends us
     if sys.argv[1:2] == [__version__]:
         gc.freeze()
         gc.enable()
@@ -206,8 +205,8 @@ def main() -> None:
 def fork_workers(descriptors: list[int]) -> None:
     """Fork a worker for each socket, tell our parent their ids, and wait until all have ended.
 
-    They have loaded the project that our parent names first, or fail to, and say so: what is made of its table before
-    is made once, and shared.
+    Each reports whether it loaded the project that our parent names first. The table of that project is prepared once,
+    before forking, and shared.
     """
     message = receive(0)
     if message is None:
@@ -225,7 +224,7 @@ def fork_workers(descriptors: list[int]) -> None:
         if not pid:
             try:
                 os.dup2(descriptor, 0)
-                for each in descriptors:  # or nobody would see that the daemon's ends of them, or a worker, are gone
+                for each in descriptors:  # otherwise their ends would stay open after the daemon or a worker ends
                     os.close(each)
                 serve(0, load)
             finally:

@@ -1,6 +1,6 @@
-"""Other sources of what names in a file mean, for one lookup: compilers know what flashgrep has to infer.
+"""Other sources of what names in a file mean, for one lookup: compilers know what flashgrep can only infer.
 
-``Imported`` answers from indexes that the user has imported, ``language_server_source.Served`` from language servers.
+``ScipSource`` reads indexes that the user imported, ``language_server_source`` asks language servers.
 """
 
 import sqlite3
@@ -14,12 +14,12 @@ from flashgrep.index.scip import DEFINES, END, IMPORTS, START, SYMBOL, Rows, Sci
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
 
 HOW: Final = "scip"
-"""By what such a place is told, in answers."""
+"""The evidence given in answers for results of an imported index."""
 Open = Callable[[bytes], FileSymbols | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SourceOccurrence:
     """An occurrence of a symbol, in bytes."""
 
     path: bytes
@@ -30,60 +30,60 @@ class Told:
 
 
 class OtherSources(Protocol):
-    """Others who know what names mean."""
+    """Sources that know what names mean."""
 
     @property
     def problem(self) -> str:
-        """Return why one of them did not answer, if a reader of the answer should know."""
+        """Return why one of them did not answer, if the reader of the answer should know."""
 
     def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> "Meaning | None":
-        """Return what the name at some bytes of a file stands for, with the files that use it if ``uses``; or None."""
+        """Return what the name at a span of a file refers to, with the files that use it if ``uses``; None: unknown."""
 
 
 class OtherSource(OtherSources, Protocol):
-    """One of them, who has told what a name stands for."""
+    """One source, which can also find the uses of a name."""
 
     @property
     def how(self) -> str:
-        """Return by what such a place is told, in answers."""
+        """Return the evidence given in answers for its results."""
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
-        """Return where the names begin of which it knows whether they mean what was asked for."""
+        """Return the offsets of the names in a file whose meaning the source knows."""
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[Told] | None:
-        """Return where a file has some symbols, by place; None where that is not known."""
+    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:
+        """Return the occurrences of symbols in a file, in order; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Symbols that a name stands for, by number, with their definitions, and the files that have them."""
+    """The symbols that a name refers to, by number, with their definitions and the files that use them."""
 
-    told_by: OtherSource
+    source: OtherSource
     numbers: frozenset[int]
-    definitions: list[Told]
+    definitions: list[SourceOccurrence]
     files: list[bytes]
-    """As indexed, by path; none of a symbol that only one file can have."""
+    """As indexed, by path; empty for a symbol that is local to one file."""
 
 
 @dataclass(frozen=True, slots=True)
-class FirstToKnow:
+class SourceChain:
     """Several sources; the first that knows a name answers."""
 
     sources: tuple[OtherSources, ...]
 
     @property
     def problem(self) -> str:
-        """Return why some have not answered."""
+        """Return why some did not answer."""
         return "; ".join(filter(None, (one.problem for one in self.sources)))
 
     def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> Meaning | None:
-        """Return what the first says that knows the name; ``Meaning.told_by`` is asked for the rest."""
+        """Return the first source's result that is known; ``Meaning.source`` answers further questions."""
         answers = (one.find_meaning(path, span, open_file, uses=uses) for one in self.sources)
         return next((one for one in answers if one is not None), None)
 
 
-class Imported:
-    """Answers from imported indexes, about texts that have not changed since."""
+class ScipSource:
+    """Answers from imported indexes, for texts that have not changed since."""
 
     how = HOW
     problem = ""
@@ -93,9 +93,9 @@ class Imported:
         self._rows: dict[bytes, Rows | None] = {}
 
     def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool = True) -> Meaning | None:
-        """Return what the name at some bytes of a file stands for.
+        """Return what the name at a span of a file refers to.
 
-        None where that is not known: nothing was imported of the file, or of one that defines it, as they are now.
+        None: unknown, because no index describes the file, or a file that defines the name, in its current state.
         """
         symbols = open_file(path)
         rows = self._find_rows(path, symbols) if symbols is not None else None
@@ -104,40 +104,40 @@ class Imported:
         around = rows[(rows[:, START] <= span[0]) & (span[1] <= rows[:, END]) & (rows[:, START] < rows[:, END])]
         sizes = around[:, END] - around[:, START]
         numbers = frozenset(around[sizes == sizes.min(initial=sizes.max(initial=0)), SYMBOL].tolist())
-        found: list[Told] = []
+        found: list[SourceOccurrence] = []
         for other in sorted({path, *self._find_files(numbers, defining=True)}):
             told = self.find_occurrences(numbers, other, open_file)
-            if told is None:  # its definitions are elsewhere now
+            if told is None:  # its definitions have moved since
                 return None
             found += [one for one in told if one.role == "definition"]
         files = self._find_files(numbers, defining=False) if uses else []
         return Meaning(self, numbers, found, files) if found else None
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
-        """Return where the names begin of which something was imported, in a file with that text."""
+        """Return the offsets of the names that an index describes, if the file's text is the indexed one."""
         symbols = open_file(path)
         rows = self._find_rows(path, symbols) if symbols is not None else None
         return [] if rows is None else rows[:, START].tolist()
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[Told] | None:
-        """Return where a file has some symbols, by place; None where its text is not the one that was indexed."""
+    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:
+        """Return the occurrences of symbols in a file, in order; None if its text is not the indexed one."""
         symbols = open_file(path)
         rows = self._find_rows(path, symbols) if symbols is not None else None
         if rows is None or symbols is None:
             return None
-        found: dict[int, Told] = {}
+        found: dict[int, SourceOccurrence] = {}
         for start, end, roles, number in rows.tolist():
             if number in numbers and start not in found:
                 role: Role = "definition" if roles & DEFINES else "import" if roles & IMPORTS else "reference"
                 if role == "reference" and start < end:
                     role = symbols.role(start) or role
-                found[start] = Told(path, symbols, start, end, role)
+                found[start] = SourceOccurrence(path, symbols, start, end, role)
         return list(found.values())
 
     def _find_files(self, numbers: frozenset[int], *, defining: bool) -> list[bytes]:
         try:
             return self._table.find((number for number in numbers if number >= 0), defining=defining)
-        except sqlite3.Error:  # damaged: nothing is known
+        except sqlite3.Error:  # damaged: treated as unknown
             return []
 
     def _find_rows(self, path: bytes, symbols: FileSymbols) -> Rows | None:

@@ -1,8 +1,8 @@
-"""Files by what somebody remembers of their paths, the best first.
+"""Search for files by remembered parts of their paths, best first.
 
-The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax): blanks part them, all have to match, in any
-order and case; ``'exact``, ``^start``, ``end$``, ``!not``. A plain term is looked for as it is first. Only where no
-path has all terms so, their letters may lie apart (``webres``: ``web_response.py``) or be mistyped.
+The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax), separated by blanks. All must match, in any
+order and case: ``'exact``, ``^start``, ``end$``, ``!not``. Plain terms are first matched as they are. Only if no path
+has all terms, their letters may be scattered (``webres``: ``web_response.py``) or mistyped.
 """
 
 import re
@@ -15,31 +15,31 @@ from rapidfuzz import fuzz, process
 from flashgrep.checkpoint import checkpoint
 
 NEAR_ENOUGH: Final = 60
-"""Of 100; below it, what is said to be like a term is noise."""
+"""Lowest similarity, of 100; below it, matches are noise."""
 LONGEST: Final = 200
-"""Characters; nobody types a longer path by heart, and comparing takes time by length."""
+"""Most characters; nobody types a longer path by heart, and comparing takes time by length."""
 MOST_NEAR: Final = 50
-"""Paths that are told where none has the terms as they stand."""
+"""Most similar paths returned if none has the terms as they are."""
 MOST_RANKED: Final = 2_000
-"""Paths put in order, about 6 µs each; more than that have so common a part that only whole names stand out."""
+"""Most paths that are ranked, about 6 µs each; with more, the terms are so common that only whole names stand out."""
 MOST_ALIGNED: Final = 150
-"""Paths with a term's letters apart that are looked at closely, about 150 µs each: the shortest spans."""
+"""Most paths with scattered letters that are aligned, about 150 µs each: those with the shortest spans."""
 _STEPS: Final = 512
-"""Paths between two checkpoints, about 0.5 ms."""
+"""Paths processed between two checkpoints, about 0.5 ms."""
 _BOUNDARY: Final = frozenset(b"/_-. ")
 _RECENT: Final = 2.0
-"""Of 100: what a file that was changed or opened recently is worth more."""
+"""Bonus, of 100, for a file that was changed or opened recently."""
 _APART: Final = 0.6
-"""What a letter loses that does not follow the one before it: `paseUtil` is not `packages/src/enumUtil.ts`."""
+"""Penalty for a letter that does not follow the previous one: `paseUtil` is not `packages/src/enumUtil.ts`."""
 _IN_NAME: Final = 0.5
-"""What a letter in the file's name is worth more: `strsta` is `stringifyStatic.ts` before `transforms/cacheStatic.ts`.
+"""Bonus for a letter in the file's name: `strsta` finds `stringifyStatic.ts` before `transforms/cacheStatic.ts`.
 
-`scripts/eval_paths` over six repositories: of 165 prefixes 137 find their file first, with 0.25 and without a loss 130.
+`scripts/eval_paths` over six repositories: of 165 prefixes 137 find their file first; with 0.25 and no penalty, 130.
 """
 
 
 class Term(NamedTuple):
-    """One condition on a path; its ASCII letters are small, as those of the paths it is held against."""
+    """One condition on a path; its ASCII letters are lower case, as in the paths it is compared with."""
 
     text: bytes
     at_start: bool = False
@@ -49,11 +49,11 @@ class Term(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether its letters may lie apart or be mistyped."""
+        """Whether its letters may be scattered or mistyped."""
         return not (self.at_start or self.at_end or self.negated or self.exact)
 
     def matches(self, path: bytes) -> bool:
-        """Return whether a path in small letters meets the condition as it stands."""
+        """Return whether a lower-case path meets the condition exactly."""
         found = self.text in path
         if self.at_start:
             found = path.startswith(self.text)
@@ -63,7 +63,7 @@ class Term(NamedTuple):
 
 
 def parse_terms(text: str) -> list[Term]:
-    """Return the terms of what was typed; a sign that is alone is text."""
+    """Return the terms of the typed text; an operator by itself is plain text."""
     terms = []
     for word in text.split():
         left = word
@@ -82,16 +82,16 @@ def parse_terms(text: str) -> list[Term]:
 def search_paths(
     text: str, paths_with: Callable[[str], list[bytes]], recent: Collection[bytes] = ()
 ) -> tuple[list[bytes], bool]:
-    """Return the paths that have all terms, the best first; else (True) at most ``MOST_NEAR`` that are like them.
+    """Return the paths that have all terms, best first, and False; or at most ``MOST_NEAR`` similar ones, and True.
 
-    ``paths_with`` returns the sorted paths that contain a text in any case of ASCII letters. Those in ``recent`` are a
-    little ahead.
+    ``paths_with`` returns the sorted paths that contain a text, ignoring ASCII case. Paths in ``recent`` rank slightly
+    higher.
     """
     terms = parse_terms(text)
     if not terms:
         return paths_with(""), False
     wanted = [term for term in terms if not term.negated]
-    # The longest term is the rarest as a rule; the index of paths narrows by it, the others are tried on what is left.
+    # The longest term is usually the rarest: the index of paths narrows by it, and the others filter the rest.
     rarest = max(wanted, key=lambda term: len(term.text)).text.decode(errors="surrogateescape") if wanted else ""
     found = paths_with(rarest)
     if len(terms) > 1 or not terms[0].is_plain:
@@ -102,17 +102,17 @@ def search_paths(
 
 
 def rank_paths(paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()) -> list[bytes]:
-    """Return paths that have all terms, the best places of the terms first, then the shortest."""
-    # Too many to be ranked one by one; the order of paths is kept for all others.
+    """Return paths that have all terms: best positions of the terms first, then shortest first."""
+    # Too many to rank one by one: apart from whole names, the order of paths is kept.
     if len(paths) > MOST_RANKED:
         whole = text.encode(errors="surrogateescape").lower()
         named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
         return [*sorted(named, key=len), *(path for path in paths if path not in named)]
-    return sorted(paths, key=make_worth(text, recent))
+    return sorted(paths, key=make_rank_key(text, recent))
 
 
-def make_worth(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes], tuple[int, int, int, bytes]]:
-    """Return what paths that have all terms of a text are sorted by, the best first; recent ones a place ahead."""
+def make_rank_key(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes], tuple[int, int, int, bytes]]:
+    """Return a sort key for paths that have all terms, best first; a recent path gains one step."""
     whole = text.encode(errors="surrogateescape").lower()
     terms = [term for term in parse_terms(text) if not term.negated]
 
@@ -127,7 +127,7 @@ def make_worth(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes], t
 
 
 def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
-    """Return how telling the best place of a text in a path is: 0 is the name of the file, 9 any place."""
+    """Return the rank of a text's best position in a path, from 0, the whole file name, to 9, any position."""
     if text == base:
         return 0
     if base.startswith(text):
@@ -142,14 +142,14 @@ def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
 
 
 def _is_boundary(path: bytes, at: int) -> bool:
-    """Return whether a word begins at a place of a path: after a separator, or as a capital after a small letter."""
+    """Return whether a word begins at an offset: after a separator, or at a capital after a lower-case letter."""
     if at <= 0 or path[at - 1] in _BOUNDARY:
         return True
     return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
 
 
 def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection[bytes] = ()) -> list[bytes]:
-    """Return paths like what was typed, the nearest first: its letters in their order, or nearly all of them."""
+    """Return paths similar to the typed text, nearest first: with its letters in order, or nearly all of them."""
     if len(text) > LONGEST:
         return []
     terms = parse_terms(text)
@@ -160,7 +160,7 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
     scores: dict[int, float] = {}
     for number, term in enumerate(wanted):
         near = score_likeness(term, paths)
-        # Every term has to be near: those are dropped that one of them did not find.
+        # Every term must be similar, so paths that one of them lacks are dropped.
         scores = near if number == 0 else {at: scores[at] + score for at, score in near.items() if at in scores}
     ahead = {at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()}
     best = nsmallest(limit, ahead.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
@@ -168,10 +168,10 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
 
 
 def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes]:
-    """Return the files and folders most like a path that is not there, those of its very name first."""
+    """Return the files and folders most similar to a missing path; those with exactly its name come first."""
     folders: set[bytes] = set()
     below = {file.rpartition(b"/")[0] for file in files}
-    # Upwards, each folder once, however many files it has.
+    # Upwards, visiting each folder once, however many files it has.
     while below := below - folders - {b""}:
         folders |= below
         below = {folder.rpartition(b"/")[0] for folder in below}
@@ -182,8 +182,8 @@ def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes
 
 
 def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
-    """Return the places of the paths that are like a term, with how like, of 100."""
-    # Whole paths, names, or names without their endings, as far as the term says.
+    """Return the indexes of the paths similar to a term, with their similarity, of 100."""
+    # Compares whole paths, names, or names without endings, depending on the term.
     if b"/" in term:
         texts = [path.decode("utf-8", "replace").lower() for path in paths]
     else:
@@ -195,7 +195,7 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     shown = term.decode("utf-8", "replace").lower()
     alike = process.extract(shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH)
     scores = {at: float(score) for _, score, at in alike}
-    # Then its letters in their order, apart: each is looked for from the last one's place on, so this is linear.
+    # Then paths with its letters scattered in order. Each is searched after the previous one, so this is linear.
     letters = [re.escape(term[at : at + 1]) for at in range(len(term))]
     pattern = re.compile(b"".join([letters[0], *(b"[^%b]*%b" % (letter, letter) for letter in letters[1:])]))
     spans = []
@@ -203,7 +203,7 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
         if at % _STEPS == 0:
             checkpoint()
         if found := pattern.search(path.lower()):
-            # The shortest span is not always the best place, but hardly ever far from it.
+            # The first span is not always the best one, but seldom far from it.
             spans.append((found.end() - found.start(), len(path), at))
     for _, _, at in nsmallest(MOST_ALIGNED, spans):
         score = _align(term, paths[at])
@@ -213,19 +213,19 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
 
 
 def _align(term: bytes, path: bytes) -> float:
-    """Return how well a term's letters fit into a path, of 100, at their best places.
+    """Return how well a term's letters fit into a path, of 100, at their best positions.
 
-    A letter is worth 2 where a word begins, in the file's name or else, a bit more after a slash, 2 right after the
-    letter before it, else below 0; of two places the nearer to the letter before. As fzf's bonuses, by dynamic
-    programming over letters and places.
+    A letter scores 2 at the start of a word or directly after the previous letter, otherwise below 0; slightly more
+    after a slash and in the file's name. Of two positions the nearer to the previous letter wins. The bonuses are like
+    fzf's; computed by dynamic programming over letters and positions.
     """
     lower = path.lower()
     base = len(path) - len(path.rpartition(b"/")[2])
     nothing = float("-inf")
     before = [0.0] * len(path)
-    """The best worth of the letters so far, the last of them at this place."""
+    """The best score of the letters so far, with the last one at this position."""
     for number, letter in enumerate(term):
-        checkpoint()  # a long term takes milliseconds a letter on the longest paths
+        checkpoint()  # on the longest paths each letter takes milliseconds
         best, row = nothing, [nothing] * len(path)
         for at in range(len(path)):
             if lower[at] == letter:

@@ -122,7 +122,7 @@ class RankedSearch(Search):
             going_on = position is not None
             self._definers = find_definers(self.snapshot, self.question.pattern, self.places, going_on=going_on)
             if self._definers is None and going_on:
-                raise InvalidParams("cursor: the index was made anew since then; ask again without it", field="cursor")
+                raise InvalidParams("cursor: the index has been rebuilt; ask again without a cursor", field="cursor")
         taken = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
             start = Position(tier, first, 0, None, led=self._definers is not None)

@@ -1,4 +1,4 @@
-"""A project as it is in a revision: a table of paths like any other, whose files are read from git's objects."""
+"""A project as of a revision: a file table like any other, with contents read from git's objects."""
 
 import sys
 import time
@@ -21,18 +21,18 @@ from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 
 KEPT_BYTES = 64 << 20
-"""Of the texts read last: a question that is asked again, or its next page, reads most of them another time."""
+"""Most bytes of recently read texts: a repeated question, or its next page, reads most of them again."""
 RETRIES = 2
 ALL_PARSED = sys.maxsize
 KEEP_SECONDS = 3600.0
-"""Texts of a revision that is asked about are handed over so often: the time for which they are kept begins again."""
+"""How often the texts of a revision in use are handed over again, which restarts the time for which they are kept."""
 MOST_PENDING = 100
-"""While more of the work tree's files are not indexed yet, what a revision has alongside them cannot be told."""
+"""With more unindexed files than this in the work tree, it is unknown which contents only the revision has."""
 ResultT = TypeVar("ResultT")
 
 
 class Blobs:
-    """A repository's contents as texts; those read last are kept. Safe to use from several threads."""
+    """A repository's contents as texts; recently read ones are kept. Thread-safe."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -52,13 +52,13 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class RevisionSnapshot(Snapshot):
-    """A revision as one question sees it. What the index does not have is pending, and read from git's objects."""
+    """A revision as one question sees it. Files that are not in the index are pending, and read from git's objects."""
 
     contents: Files = field(default_factory=dict)
     blobs: Blobs | None = None
 
     def version(self, path: bytes) -> tuple[int, int] | None:
-        """Return a file's size and time as the table has them: nothing changes in a revision."""
+        """Return a file's size and time from the table: nothing changes in a revision."""
         at = self.table.find(path)
         return None if at is None else (int(self.table.columns[at, SIZE]), 0)
 
@@ -68,26 +68,26 @@ class RevisionSnapshot(Snapshot):
         version = self.version(path)
         if version is None or self.blobs is None:
             return None, None
-        if version[0] > self.max_size:  # git would print all of it
+        if version[0] > self.max_size:  # git would print the whole file
             return FileStat(*version, 0, 0), Skipped("too_large", f"{version[0]} bytes")
         return FileStat(*version, 0, 0), self.blobs.read(path, self.contents[path].blob, self.max_size)
 
 
-class Known(NamedTuple):
-    """What a state of the index knows of a revision's files."""
+class RevisionState(NamedTuple):
+    """What one state of the index knows about a revision's files."""
 
     key: tuple[object, ...]
-    """Tells the state from others."""
+    """Identifies the state."""
     table: FileTable
     pending: dict[bytes, Mark]
     parsed_to: int
-    """As ``Snapshot.parsed_to``; all texts have their symbols where it is ``ALL_PARSED``."""
+    """As ``Snapshot.parsed_to``; ``ALL_PARSED`` if all texts have their symbols."""
     foreign: list[tuple[bytes, bytes]]
-    """Contents, by git's name and a path, that are no file's of the work tree."""
+    """Contents, by git's object name and a path, that no file in the work tree has."""
 
 
 class RevisionTable:
-    """The table of a revision's files, with what the index knows of their texts."""
+    """The file table of a revision, combined with what the index knows about the texts."""
 
     unreached: Sequence[str] = ()
     """Git's objects are all here."""
@@ -98,16 +98,16 @@ class RevisionTable:
         self.blobs = blobs
         self.table = FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
         self._names = [(bytes.fromhex(file.blob.decode("ascii")), name_class(path)) for path, file in files.items()]
-        self._known: dict[bool, Known] = {}
+        self._known: dict[bool, RevisionState] = {}
         self._kept: dict[bool, tuple[object, float]] = {}
-        """For which index texts were last handed out to be kept, and when."""
+        """For which index foreign texts were last handed out, and when."""
 
     def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
-        """Ask the revision; ``project``: the project as it is now, whose index may have the same texts.
+        """Ask the revision; ``project``: the project's current state, whose index may have the same texts.
 
-        ``symbols``: texts that have not been parsed count as not known, if the project's own have been.
-        Texts that are nobody's any more may be dropped while the question runs. It is asked again then, and at last
-        without the index.
+        ``symbols``: texts that have not been parsed count as unknown, if the project's own have been.
+        Texts that no file has any more may be dropped during the question. It is then asked again, and finally without
+        the index.
         """
         reader = project.own_index
         for _ in range(RETRIES if reader is not None else 0):
@@ -119,7 +119,7 @@ class RevisionTable:
         return ask(self._snapshot(project, None, (), symbols=symbols))
 
     def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
-        """Return contents to be kept after such a question: now and then, those that the work tree has not."""
+        """Return contents to keep after such a question: from time to time, those that the work tree lacks."""
         known, index = self._known.get(symbols), project.own_index and project.own_index.identity
         kept_for, until = self._kept.get(symbols, (None, 0.0))
         now = time.monotonic()
@@ -156,7 +156,7 @@ class RevisionTable:
                     foreign.append((file.blob, path))
             first = min((text_id for text_id in found if text_id in unparsed), default=ALL_PARSED + 1)
             table = FileTable(self.table.paths, columns, skipped)
-            known = self._known[symbols] = Known(key, table, pending, first - 1 if reader else 0, foreign)
+            known = self._known[symbols] = RevisionState(key, table, pending, first - 1 if reader else 0, foreign)
         return RevisionSnapshot(
             project.root, known.table, reader, known.pending, project.max_size,
             parsed=reader is not None and known.parsed_to == ALL_PARSED, parsed_to=known.parsed_to,

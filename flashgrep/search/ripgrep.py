@@ -1,11 +1,11 @@
 """Scans by ripgrep: which files may match, and how many lines match in each file of a tree.
 
-A scan may name a file too many, never one too few: every file that our matcher would match has to be named. Patterns
-are ripgrep's own dialect and are handed on as they were written, unless ripgrep would read them in another way
-(``pattern_flags``). A file of which ripgrep says nothing certain is read by us.
+A scan may name too many files, never too few: it must name every file that our matcher would match. Patterns are in
+ripgrep's own dialect and are passed on as written, unless ripgrep would interpret them differently
+(``pattern_flags``). If ripgrep's result for a file is not certain, we read the file.
 
-Files named one by one are searched after a NUL byte, where our texts end: more of them are found than match. On a walk
-of its own ripgrep drops a file with a NUL byte as we do, so its counts are ours.
+Given a list of files, ripgrep also searches after a NUL byte, where our texts end, so it finds more than matches. On
+its own walk it drops a file with a NUL byte as we do, so its counts equal ours.
 """
 
 import contextlib
@@ -28,31 +28,31 @@ from flashgrep.paths import bundled_ripgrep, find_ripgrep
 from flashgrep.pattern import Pattern
 
 LOOK_SECONDS = 0.1
-"""How often whoever waits for ripgrep looks whether to wait on."""
+"""How often a waiting lookup checks whether it was cancelled."""
 GATHER_SHARE, GATHER_SECONDS = 0.02, 0.02
-"""ripgrep writes file by file, and reading each of 78,000 writes by itself would cost as much as the search: after a
-read we wait for such a share of the time that it has run, and no longer than this."""
+"""ripgrep writes file by file, and reading each of 78,000 writes separately would cost as much as the search. After a
+read we wait for this share of its running time, at most this long."""
 NICE = 5
-"""A scan takes all processors there are: short answers go first."""
+"""A scan uses all processors, so short answers take precedence."""
 MOST_THREADS = 12
-"""As ripgrep's own default has it."""
+"""ripgrep's own default."""
 MOST_AT_ONCE = 2
 SLOT_SECONDS = 1.0
-"""Whoever gets no ripgrep for this long reads the files itself: one that hangs must not hold up the others."""
+"""After waiting this long for a slot, a lookup reads the files itself: a hanging ripgrep must not block others."""
 PIPE = 1 << 20
-"""Bytes that ripgrep can write while we wait so: more than any user is refused, unless the system allows less."""
+"""Bytes that ripgrep can write while we wait: users without privileges get no more, unless the system allows less."""
 MOST_NAMES = 1 << 20
 """Bytes of paths given to ripgrep at once; Linux allows 2 MiB of arguments."""
 MOST_OUTPUT = 64 << 20
-"""Bytes of names: about a million files."""
+"""Most bytes of names: about a million files."""
 MOST_ERRORS = 64 << 10
-"""Bytes of messages; where there are more, nothing that ripgrep said is used."""
+"""Most bytes of messages; with more, ripgrep's output is not used."""
 MOST_TOLD = 16 << 20
-"""Bytes of messages where ripgrep tells what it ignores: 130 a file or folder."""
+"""Most bytes of messages if ripgrep reports what it ignores: 130 per file or folder."""
 MOST_PATTERN = 100_000
-"""Bytes; Linux takes 128 KiB an argument."""
+"""Most bytes; Linux allows 128 KiB per argument."""
 TROUBLE = 2
-"""ripgrep's exit status where it could not read something, or did not understand its arguments."""
+"""ripgrep's exit status if it could not read something, or did not understand its arguments."""
 
 _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 _BASE = (b"--no-config", b"--null", b"--color=never", b"--no-mmap")
@@ -63,24 +63,24 @@ _MET_RULES = re.compile(
     rb"(?:opened gitignore file: ([^\n]+)|(?:ignoring|whitelisting) ([^\n]*/\.flashgrepignore): )"
 )
 _TABLES = re.compile(r"\\[bBdDpPwW<>]|[^\x00-\x7f]")
-"""What in a pattern asks for Unicode's tables, of which another ripgrep may have another version."""
+"""Parts of a pattern that depend on Unicode's tables, whose version may differ in another ripgrep."""
 
 
 class Ripgrep(NamedTuple):
-    """A ripgrep; ``bundled``: the one whose tables and ignore rules ours were made from."""
+    """A ripgrep program; ``bundled``: the one whose tables and ignore rules ours were made from."""
 
     program: str
     bundled: bool
 
 
 class Output(NamedTuple):
-    """What ripgrep printed, and its exit status; None: its time was over."""
+    """ripgrep's output and its exit status; None: the deadline ended it."""
 
     printed: bytes
     errors: bytes
     status: int | None
     rules_files: tuple[bytes, ...] = ()
-    """With ``--debug``: ignore files that a walk met, ``.flashgrepignore`` among them."""
+    """With ``--debug``: ignore files found on the walk, including ``.flashgrepignore``."""
 
     @property
     def is_whole(self) -> bool:
@@ -89,13 +89,13 @@ class Output(NamedTuple):
 
 
 def ripgrep_of(environ: Mapping[str, str]) -> Ripgrep | None:
-    """Return the ripgrep to scan with; None: files are read one after the other by ourselves."""
+    """Return the ripgrep to scan with; None: files are read one after the other instead."""
     program = find_ripgrep(environ)
     return None if program is None else Ripgrep(program, program == bundled_ripgrep())
 
 
 def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
-    """Return the arguments that make ripgrep look for what the pattern does; None where it would not.
+    """Return the arguments that make ripgrep search for a pattern; None if it would find something else.
 
     A match over several lines ends where our text of a file does, at a NUL byte; ripgrep's text continues there.
     """
@@ -120,7 +120,7 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
 
 
 def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
-    """Return the next paths, ``count`` or as many as go on a command line."""
+    """Return the next paths, at most ``count`` and as many as fit on a command line."""
     batch, room = [], MOST_NAMES
     for path in islice(paths, count):
         batch.append(path)
@@ -131,13 +131,13 @@ def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
 
 
 def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], paths: Sequence[bytes]) -> list[bytes]:
-    """Return those of the files, in their order, in which a line may match; all of them where ripgrep fails.
+    """Return the files in which a line may match, in the given order; all of them if ripgrep fails.
 
     Raises:
         Abandoned, Expired: as ``scheduler.checkpoint``.
 
     """
-    if not paths:  # it would search its standard input
+    if not paths:  # ripgrep would search its standard input
         return []
     arguments = [*flags, b"--files-with-matches", b"--no-ignore", b"--", *(b"./" + path for path in paths)]
     output = run(ripgrep, root, arguments)
@@ -149,13 +149,13 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
 
 
 def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
-    """Return the files that ripgrep could not read; None where something else went wrong."""
+    """Return the files that ripgrep could not read; None if something else went wrong."""
     if output.status is None:
         raise Expired
     if output.status not in {0, 1, TROUBLE} or len(output.errors) >= MOST_ERRORS:
         return None
     unread = set()
-    for line in output.errors.splitlines():  # rg: ./PATH: what the system said
+    for line in output.errors.splitlines():  # rg: ./PATH: the system's message
         path = line.removeprefix(b"rg: ./").rpartition(b": ")[0]
         if path not in paths:
             return None
@@ -164,10 +164,10 @@ def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
 
 
 def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: int) -> Output | None:
-    """Have ripgrep walk the whole tree; ``flags``: what to look for, and what to print. None: it cannot be had.
+    """Have ripgrep walk the whole tree; ``flags``: what to search for and what to print. None: it could not run.
 
-    The user's own ignore file is not asked, since git may name another than ripgrep finds: who uses the output leaves
-    out what is not ours. With the flag ``--debug`` the output says which rules files were met.
+    The user's own ignore file is not used, since git may name another than ripgrep finds: the caller removes files that
+    are not ours. With the flag ``--debug`` the output names the ignore files found.
     """
     arguments = [*flags, b"--no-ignore-global", b"--max-filesize=%d" % max_size, b"--", b"."]
     output = run(ripgrep, root, arguments, most_errors=MOST_TOLD)
@@ -178,26 +178,26 @@ def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: i
 
 
 def names_in(printed: bytes) -> list[bytes]:
-    """Return the paths that ``--files-with-matches`` printed, except for the last one where that was cut."""
+    """Return the paths that ``--files-with-matches`` printed, without the last one if it was cut."""
     return [name[2:] for name in printed.split(b"\0")[:-1]]
 
 
 def counts_in(printed: bytes) -> dict[bytes, int]:
-    """Return the matching lines of each file, as ``--count`` printed them."""
+    """Return the number of matching lines by file, as ``--count`` printed them."""
     return {path: int(count) for path, count in _COUNTED.findall(printed)}
 
 
 def run(
     ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes], *, most_errors: int = MOST_ERRORS
 ) -> Output | None:
-    """Run ripgrep in the root until it ends, or the question does; None where no process can be had.
+    """Run ripgrep in the root until it ends or the lookup does; None if no process can be started.
 
     Raises:
-        Abandoned: nobody waits for the answer any more; ripgrep is ended.
+        Abandoned: the lookup was cancelled; ripgrep is killed.
 
     """
     threads = min(MOST_THREADS, count_cores())
-    # By the descriptor, where there is a path for that: another folder may have taken the root's own path.
+    # By the descriptor where that has a path: another folder may have taken the root's own path.
     folder = b"/proc/self/fd/%d" % root.descriptor() if sys.platform == "linux" else root.path
     with blocking():
         begun = time.monotonic()
@@ -216,7 +216,7 @@ def run(
                     try:
                         with contextlib.suppress(OSError):  # it has ended
                             if sys.platform == "linux":
-                                # The system ends it with us: it signals SIGIO when the last writer of the pipe is gone.
+                                # The system ends it with us, by SIGIO when the last writer of the pipe is gone.
                                 fcntl.fcntl(lifeline, fcntl.F_SETOWN, process.pid)
                                 fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
                             os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
@@ -229,7 +229,7 @@ def run(
             finally:
                 os.close(lifeline)
                 os.close(ours)
-        except OSError:  # no process to be had, arguments too long, the folder is gone
+        except OSError:  # no process available, arguments too long, or the folder is gone
             return None
         finally:
             _slots.release()
@@ -238,7 +238,7 @@ def run(
 def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
     parts = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
     printed, errors = parts.values()
-    waiting = select.poll()  # select takes no descriptor over 1,023
+    waiting = select.poll()  # select accepts no descriptor over 1,023
     for descriptor in parts:
         waiting.register(descriptor, select.POLLIN)
     open_ends = len(parts)
@@ -255,7 +255,7 @@ def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
                     open_ends -= 1
             if ready:
                 time.sleep(min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - begun)))
-        if open_ends:  # too much
+        if open_ends:  # more output than allowed
             return Output(bytes(printed), bytes(errors), -1)
         while True:
             try:

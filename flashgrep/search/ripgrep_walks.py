@@ -1,4 +1,4 @@
-"""Questions that ripgrep answers on a walk of its own: the first one of a project, and counts over most of a tree."""
+"""Questions that a walk by ripgrep answers: a project's first question, and counts over most of a tree."""
 
 import time
 from contextlib import suppress
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from flashgrep.ingest.walk import Walker
 
 MOST_FOUND = 2_000
-"""Files with a match that are read to be counted before there is a listing (0.1 s): with more, listing comes first."""
+"""Most matching files that are read and counted before there is a listing (0.1 s); with more, listing comes first."""
 WALK_SHARE = 5
-"""A walk pays for at least one of this many files: it looks at all of them, but what it counts is not read again."""
+"""A walk pays if at least one in this many files may match: it reads all, but the counted ones are not read again."""
 SAMPLE = 256
-"""Candidates that a filter is tried on to tell how many it leaves."""
+"""Candidates on which a filter is tried, to estimate how many it accepts."""
 
 
 def search_before_listing(
     snapshot: Snapshot, question: Question, max_size: int | None, walker: "Walker"
 ) -> Answer | None:
-    """Answer a question about files that have not been listed; None where they have to be listed first.
+    """Answer a question about files that have not been listed; None if they must be listed first.
 
-    Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``max_size``: of files,
-    other than the snapshot's. ``walker`` tells which files are the project's; it has read no rules yet.
+    As always, every file with a match is read: the hits do not depend on ripgrep. ``max_size``: a limit on files other
+    than the snapshot's. ``walker`` decides which files belong to the project; it has read no rules yet.
     """
     snapshot = snapshot if max_size is None else replace(snapshot, max_size=max_size)
     output = _walk(snapshot, question, [b"--files-with-matches", b"--debug"])
@@ -54,10 +54,10 @@ def search_before_listing(
 def search_or_count(
     snapshot: Snapshot, question: Question, max_size: int | None, *, walks: bool, meets_all: bool
 ) -> Answer | dict[bytes, int]:
-    """Answer a question about files that have been listed; a dictionary: as ``count_on_walk``, if it ``walks`` at all.
+    """Answer a question about listed files; if ``walks``, possibly with the dictionary of ``count_on_walk``.
 
-    ``meets_all``: whether a walk of ripgrep's meets every file of ours.
-    ``max_size``: larger files than the snapshot's are looked at too, or smaller ones declined.
+    ``meets_all``: whether ripgrep's walk finds all our files.
+    ``max_size``: larger files than the snapshot's limit are searched too, or smaller ones declined.
     """
     snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
     counts = count_on_walk(snapshot, question, meets_all=meets_all) if walks else None
@@ -65,17 +65,17 @@ def search_or_count(
 
 
 def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) -> dict[bytes, int] | None:
-    """Return how many lines match in each file by ripgrep's count, at least all that may match; None: it does not pay.
+    """Return the number of matching lines by file, at least for all that may match, as counted by ripgrep; or None.
 
-    With output `files` a file that matches counts 1. Files it lacks are to be read. What ripgrep says here of a file is
-    not read again, and ripgrep opens files by path: whoever uses it must know that no folder was replaced meanwhile.
+    None: a walk would not pay. With output `files`, a matching file counts 1. Missing files must be read; the others
+    are not. ripgrep opens files by path, so the caller must ensure that no folder was replaced meanwhile.
     """
-    pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk has ended
+    pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk would end
     if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
         return None
     counting, reader = question.output == "count", snapshot.reader
-    # Where ripgrep prints no name, no line matches: except for files it did not meet, or whose count a NUL byte ended.
-    # The index knows the latter. Else all names are printed with their counts, for a tenth of the processor time.
+    # A file that ripgrep does not print has no matching line, unless it was not found or its count ended at a NUL byte.
+    # The index knows the latter. Otherwise all names are printed with their counts, at a tenth of the processor time.
     names_all = counting and (reader is None or not meets_all or len(snapshot.pending) > MANY_FILES)
     if not counting and not meets_all:
         return None
@@ -105,7 +105,7 @@ def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Outp
 
 
 def _is_worth_walk(snapshot: Snapshot, question: Question) -> bool:
-    """Return whether so many files may match that a walk over all of them is worth it."""
+    """Return whether enough files may match for a walk over all of them to pay."""
     table, keep = snapshot.table, question.keep
     _, places = find_candidates(snapshot, question)
     candidates = len(places) + len(snapshot.pending)

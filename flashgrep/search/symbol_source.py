@@ -1,4 +1,4 @@
-"""Where symbol lookups get their files: a snapshot, its index where that helps, the disk for everything else."""
+"""Where symbol lookups get their files: from a snapshot, with its index where that helps, otherwise from disk."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -24,8 +24,8 @@ from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import FileStat, Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.language_server_source import Served
-from flashgrep.search.other_sources import FirstToKnow, Imported, OtherSources
+from flashgrep.search.language_server_source import LanguageServerSource
+from flashgrep.search.other_sources import OtherSources, ScipSource, SourceChain
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
@@ -33,90 +33,90 @@ ValueT = TypeVar("ValueT")
 NOTHING_UNSAVED: Final[Mapping[bytes, UnsavedText]] = {}
 NOT_HELD: Final = Skipped("unparsed", "its text has not what is looked for")
 READ_AHEAD: Final = 64
-"""Files whose symbols are read together: a transaction for each takes as long as reading a small file."""
+"""Files whose stored symbols are read together: a transaction per file takes as long as reading a small file."""
 _MOST_ROWS: Final = 2_000
-"""Stored symbols of texts kept for one question, some kilobytes each: resolving goes to and fro between files."""
+"""Most stored symbol rows kept for one question, some kilobytes each: resolving returns to files often."""
 _KEPT_BYTES: Final = 1 << 17
 _KEPT_FILES: Final = 256
-"""Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
+"""Most files parsed and kept because the index lacks them; repeating a lookup that needs all of them is then quick."""
 
 _MOST_COMPARED: Final = 100
-"""Pending files that are looked for on disk, to tell whether any came or went."""
+"""Most pending files that are checked on disk for having been added or removed."""
 _MOST_SYMBOLS: Final = 16 << 20
 _MOST_IMPORTS: Final = 4 << 20
 _MOST_SCOPES: Final = 1 << 20
 """Bytes of text; unpacked symbols take about twice as much, imports as much again, scopes with a tree 30 times."""
 _LARGEST: Final = 1 << 18
-"""A larger text would put too many others out."""
+"""A larger text would displace too many others."""
 
 
 class SymbolSource(Protocol):
-    """Files with their symbols, as a lookup needs them."""
+    """Files with their symbols, as lookups need them."""
 
     @property
     def imported(self) -> OtherSources | None:
-        """What was imported of the project, and language servers; None: neither."""
+        """ScipSource indexes of the project, and language servers; None: neither."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
 
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
-        """Return the files that may hold the text, by path: a superset of those that do; ``whole``: as a name."""
+        """Return the files that may contain a text, by path: a superset; ``whole``: as a whole name."""
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
-        """Return the files that may define the name; None where not all files have been parsed."""
+        """Return the files that may define a name; None if not all files have been parsed."""
 
     def names(self, start: str, limit: int) -> list[str]:
-        """Return defined names that begin so, folded, as far as they are known without parsing."""
+        """Return defined names with a prefix, folded, as far as they are known without parsing."""
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
-        """Return a file's text and symbols, why it has none, or None where it is gone or in no language.
+        """Return a file with its symbols, why it has none, or None if it is gone or in no language.
 
-        ``holds``: a text that it says no of need not be parsed; ``NOT_HELD`` may stand for it.
+        ``holds``: a text for which it returns False need not be parsed; ``NOT_HELD`` may be returned instead.
         """
 
     def read(self, path: bytes) -> bytes | None:
-        """Return a file's text, in whatever language; None where it has none, or is gone."""
+        """Return a file's text, in any language; None if it has none or is gone."""
 
     def has(self, path: bytes) -> bool:
         """Whether the project has a file."""
 
     def version(self, path: bytes) -> Hashable:
-        """Return what tells a file's text from all others it had or will have; None: only reading it tells."""
+        """Return an identifier of a file's text, unique over time; None: known only after reading the file."""
 
     @property
     def by_paths(self) -> dict[Hashable, Any]:
-        """What was worked out of which files there are: kept for as long as none comes or goes."""
+        """Results that depend only on the set of files; kept until a file is added or removed."""
 
 
 class SnapshotSource:
-    """A project as known now: the index proposes and remembers, each file answered about is read from disk."""
+    """A project's current state: the index proposes files and keeps symbols, the text always comes from disk."""
 
     def __init__(self, snapshot: Snapshot, asked: bytes | None = None) -> None:
-        """``asked``: the file with the place that is asked about, whose syntax tree is wanted alongside its symbols."""
+        """``asked``: the file with the position asked about, whose syntax tree is kept with its symbols."""
         self._snapshot, self._asked = snapshot, asked
         self._proposed: list[bytes] = []
         self.read_files: dict[bytes, FileStat | None] = {}
-        """The version of each file that was read; None: it was not there."""
+        """The version of each file that was read; None: it did not exist."""
         self._rows: dict[int, bytes | None] = {}
-        """Stored symbols by text: of files opened recently, and of those proposed after them."""
+        """Stored symbols by text: of recently opened files, and of files proposed after them."""
 
     @LazyAttribute
     def imported(self) -> OtherSources | None:
-        """Return what was imported of the project, and language servers; None: neither."""
+        """Return the imported indexes of the project and its language servers; None: neither."""
         table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
-        # What was imported first: it was told by a compiler and costs no waiting.
-        found: tuple[OtherSources, ...] = () if table is None else (Imported(table),)
+        # ScipSource indexes first: a compiler wrote them, and they cost no waiting.
+        found: tuple[OtherSources, ...] = () if table is None else (ScipSource(table),)
         if self._snapshot.servers is not None:
-            found = (*found, Served(self._snapshot.servers, self._snapshot))
-        return FirstToKnow(found) if found else None
+            found = (*found, LanguageServerSource(self._snapshot.servers, self._snapshot))
+        return SourceChain(found) if found else None
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
         return self._add_changes(range(len(self._snapshot.table)))
 
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
-        """Return the files that may hold the text, by path; ``whole``: as a name."""
+        """Return the files that may contain a text, by path; ``whole``: as a whole name."""
         pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
         reader, files = self._snapshot.reader, self._snapshot.table
         text_ids = reader.candidates(pattern.grams()) if reader else None
@@ -128,21 +128,21 @@ class SnapshotSource:
         return self._proposed
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
-        """Return the files that may define the name; None where not all files have been parsed."""
+        """Return the files that may define a name; None if not all files have been parsed."""
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
         text_ids = self._snapshot.reader.defining(name, prefix=prefix)
         found = self._add_changes(self._snapshot.table.places(np.array(text_ids, np.int64)))
-        # Both lists: what is opened next may be of either.
+        # Both lists: files opened next may come from either.
         self._proposed = sorted({*self._proposed, *found})
         return found
 
     def names(self, start: str, limit: int) -> list[str]:
-        """Return defined names that begin so, folded, as far as they are known without parsing."""
-        own = set(self._snapshot.table.texts().tolist())  # a store has other projects' names, too
+        """Return defined names with a prefix, folded, as far as they are known without parsing."""
+        own = set(self._snapshot.table.texts().tolist())  # a store also has names of other projects
         reader = self._snapshot.reader
         found = reader.defined_names(own, start, limit) if reader else []
-        for path in self._snapshot.unsaved:  # who types a name has not saved it yet
+        for path in self._snapshot.unsaved:  # a name being typed is not saved yet
             symbols = self.open(path) if path in self._snapshot.pending else None
             if isinstance(symbols, FileSymbols):
                 names = (symbols.name(index).lower() for index in range(len(symbols.rows)))
@@ -150,7 +150,7 @@ class SnapshotSource:
         return list(dict.fromkeys(found)) if self._snapshot.unsaved else found
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
-        """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
+        """Return a file with its symbols; stored ones only if the file is unchanged since it was indexed."""
         snapshot = self._snapshot
         stat, document = snapshot.read_with_stat(path)
         self.read_files[path] = stat
@@ -161,17 +161,17 @@ class SnapshotSource:
         row = self._stored_row(path, version[0]) if version and is_same else None
         try:
             row = table.read_row(row)
-        except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
+        except table.Declined as declined:  # a grammar that crashed or hung must not run here again
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
-        if holds is not None and not holds(data):  # parsing takes 100 times as long as looking
-            # Only without a row: to tell C from C++ a header is read to its end.
+        if holds is not None and not holds(data):  # parsing takes 100 times as long as this check
+            # A row makes detection unnecessary: to tell C from C++, a header is read to its end.
             return NOT_HELD if row or language_of(path, data).symbols else None
         if row:
             return keep_symbols(row, data)
         return parse_file(path, data, snapshot.unsaved, with_tree=path == self._asked)
 
     def read(self, path: bytes) -> bytes | None:
-        """Return a file's text, in whatever language; None where it has none, or is gone."""
+        """Return a file's text, in any language; None if it has none or is gone."""
         if not self.has(path):
             return None
         self.read_files[path], document = self._snapshot.read_with_stat(path)
@@ -182,12 +182,12 @@ class SnapshotSource:
         return self._snapshot.has(path)
 
     def version(self, path: bytes) -> Hashable:
-        """Return what tells a file's text from all others it had or will have; None: only reading it tells."""
+        """Return an identifier of a file's text, unique over time; None: known only after reading the file."""
         return self._snapshot.stored_version(path)
 
     @LazyAttribute
     def by_paths(self) -> dict[Hashable, Any]:
-        """Return what was worked out of which files there are, to be added to."""
+        """Return the cache of results that depend only on the set of files."""
         table, pending = self._snapshot.table, self._snapshot.pending
         is_as_stored = len(pending) <= _MOST_COMPARED and all(
             self._snapshot.has(path) == (table.find(path) is not None) for path in pending
@@ -195,21 +195,22 @@ class SnapshotSource:
         return table.by_paths if is_as_stored else {}
 
     def _add_changes(self, places: Iterable[int]) -> list[bytes]:
-        """Return the unchanged files at these places of the table and all that changed, by path."""
+        """Return the unchanged files at these positions of the table and all changed files, by path."""
         unchanged = list(self._snapshot.unchanged_paths(places))
         return sorted([*unchanged, *self._snapshot.changed_paths()]) if self._snapshot.pending else unchanged
 
     def _stored_row(self, path: bytes, text_id: int) -> bytes | None:
-        """Return a text's row of the table of symbols, reading those of the files proposed next with it."""
+        """Return the stored symbols of a text; those of the files proposed next are read with them."""
         if text_id not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
-            # Lookups open files in the order proposed, so the next ones are wanted soon; after another they are not.
+            # Lookups open files in the order proposed, so the next ones are needed soon, but not if this one was not
+            # proposed.
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
             rows = self._snapshot.reader.packed_symbols(text_ids) if self._snapshot.reader else {}
-            # All at once: a question goes through its files in order and does not come back.
+            # All at once: a question goes through its files in order and rarely returns.
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()
             self._rows |= {**dict.fromkeys(text_ids), **rows}
@@ -219,15 +220,15 @@ class SnapshotSource:
 def parse_file(
     path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED, *, with_tree: bool = False
 ) -> ReadResult:
-    """Parse a file now; one seen recently with the same text is remembered, an unsaved text's symbols with that.
+    """Parse a file now; a recent result for the same text is reused, and an unsaved text keeps its own.
 
-    ``with_tree``: an unsaved text's tree is kept, too: it takes 15 times the text, parsing it again half of the time.
+    ``with_tree``: an unsaved text's tree is kept, too. It takes 15 times the text; parsing again takes half the time.
     """
     language = language_of(path, data)
     if not language.symbols:
         return None
     text = unsaved.get(path)
-    if text is not None:  # what is typed is another text with every key, and nobody asks for the last one
+    if text is not None:  # every key typed makes another text, and the previous one is not needed again
         if text.parsed is None or text.parsed[0] != (language.name, data):
             own: dict[object, Any] = {}
             keep_tree = partial(own.__setitem__, _trees) if with_tree else None
@@ -241,25 +242,25 @@ def parse_file(
 
 @lru_cache(maxsize=_KEPT_FILES)
 def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
-    """Parse a text, or return what it was parsed to recently."""
+    """Parse a text, or return its recent result."""
     return parse_symbols(language, data)
 
 
 def forget_parsed_files() -> None:
-    """Let go of the files parsed for lookups, and of what was read out of texts."""
+    """Clear the files parsed for lookups, and everything else derived from texts."""
     parse_and_keep.cache_clear()
     for kept in _all_kept:
         kept.clear()
 
 
-_all_kept: Final[list["Kept[Any]"]] = []
+_all_kept: Final[list["TextCache[Any]"]] = []
 
 
-class Kept(BoundedCache[Hashable, ValueT]):
-    """What was read out of texts recently, by content.
+class TextCache(BoundedCache[Hashable, ValueT]):
+    """A cache of values derived from texts, by content.
 
-    A file is still read for every answer; what its text means is worked out once. A text is its own key, so nothing
-    here can be out of date.
+    A file is still read for every answer, but the values are computed once. The text is the key, so no entry can be out
+    of date.
     """
 
     def __init__(self, most: int, largest: int = _LARGEST) -> None:
@@ -267,7 +268,7 @@ class Kept(BoundedCache[Hashable, ValueT]):
         _all_kept.append(self)
 
     def find_or_make(self, key: Hashable, size: int, make: Callable[[], ValueT]) -> ValueT:
-        """Return the value of a key; two threads may both make it. None is not kept: there was no time for it."""
+        """Return a key's value; two threads may both compute it. None is not cached: time was too short for it."""
         if (known := self.find(key)) is not None:
             return known
         value = make()
@@ -276,19 +277,19 @@ class Kept(BoundedCache[Hashable, ValueT]):
         return value
 
 
-_symbols = Kept[FileSymbols](_MOST_SYMBOLS)
-_imports = Kept[FileImports](_MOST_IMPORTS)
-_scopes = Kept[FileScopes | None](_MOST_SCOPES)
-_trees = Kept[Node | None](_MOST_SCOPES)
+_symbols = TextCache[FileSymbols](_MOST_SYMBOLS)
+_imports = TextCache[FileImports](_MOST_IMPORTS)
+_scopes = TextCache[FileScopes | None](_MOST_SCOPES)
+_trees = TextCache[Node | None](_MOST_SCOPES)
 
 
-def _read_once(kept: Kept[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
-    """Return what was read out of a text; what is of an unsaved text is kept with that, and goes with it."""
+def _read_once(kept: TextCache[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
+    """Return a value derived from a text; values of an unsaved text are kept with the text and dropped with it."""
     own = symbols.kept
     if own is None:
         return kept.find_or_make((symbols.language, symbols.data), len(symbols.data), make)
     if kept not in own:
-        # In the text's own dictionary: it goes when the next key is typed, without counting anything.
+        # In the text's own dictionary: it goes with the next key typed, so no size is counted.
         own[kept] = make()
     found: ValueT = own[kept]
     return found
@@ -297,24 +298,24 @@ def _read_once(kept: Kept[ValueT], symbols: FileSymbols, make: Callable[[], Valu
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     """Return a text with its symbols, packed or parsed."""
     language = packed_language(given) if isinstance(given, bytes) else given.language
-    # A row may turn out to be damaged when it is unpacked: what is parsed in its place must not meet it here.
+    # A row may turn out to be damaged when it is unpacked; the result of parsing must not be mixed up with it.
     return _symbols.find_or_make((language, data, type(given)), len(data), lambda: FileSymbols(given, data))
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:
-    """Return what a text imports and exports; not to be changed."""
+    """Return the imports and exports of a text; do not modify them."""
     return _read_once(_imports, symbols, lambda: read_imports(symbols))
 
 
 def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
-    """Return the scopes of a file in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
+    """Return the scopes of a file in one of the languages ``SCOPED``; None if it cannot be parsed in time."""
     language, data = symbols.language, symbols.data
     found = _read_once(_scopes, symbols, lambda: read_scopes(path, language, data))
     return found if found is None or found.path == path else found.at(path, data)
 
 
 def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int], ...]) -> FileScopes | None:
-    """Return the scopes of a part of a file, as ``scopes_of``; not of an unsaved text."""
+    """Return the scopes of a part of a file, like ``scopes_of``; not for an unsaved text."""
 
     def read() -> FileScopes | None:
         found = read_scopes(path, symbols.language, symbols.data, part)
@@ -326,7 +327,7 @@ def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int
 
 
 def tree_of(symbols: FileSymbols) -> Node | None:
-    """Return the root of a text's syntax tree; None where no grammar reads it, or not in time."""
+    """Return the root of a text's syntax tree; None if no grammar can parse it, or not in time."""
 
     def parse() -> Node | None:
         grammar, data = LANGUAGES[symbols.language].symbols, symbols.data

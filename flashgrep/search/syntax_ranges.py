@@ -1,4 +1,4 @@
-"""Ranges of a file's syntax tree, for editors: what is around a place, and what can be folded away. In bytes."""
+"""Ranges of a file's syntax tree, for editors: enclosing nodes and folds. Offsets are in bytes."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from flashgrep.checkpoint import checkpoint
 
 MOST_FOLDS: Final = 10_000
 MOST_DEPTH: Final = 300
-"""Nodes around a place, or a fold, that are looked at."""
+"""Most enclosing nodes that are examined, of a position or a fold."""
 _OPENING: Final = ("{", "[", "(")
 _BODY: Final = re.compile(r"block|body|suite|compound|_list$|consequence")
 _IMPORT: Final = re.compile(r"import|include|^use_declaration|using_directive")
@@ -21,7 +21,7 @@ FoldKind = Literal["region", "comment", "imports"]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Lines, from 0, the last one included."""
+    """Lines, from 0, including the last one."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Fold:
 
 
 def find_around(root: Node, offset: int) -> list[tuple[int, int]]:
-    """Return the ranges of the nodes around a place, the innermost first, each larger than the one before."""
+    """Return the ranges of the nodes around an offset, innermost first, each larger than the previous one."""
     found: list[tuple[int, int]] = []
     node = root.descendant_for_byte_range(offset, offset)
     while node is not None and len(found) < MOST_DEPTH:
@@ -41,9 +41,9 @@ def find_around(root: Node, offset: int) -> list[tuple[int, int]]:
 
 
 def find_folds(root: Node) -> list[Fold]:
-    """Return what can be folded: what has a body or is in brackets, runs of comments and of imports.
+    """Return the foldable ranges: nodes with a body or brackets, and runs of comments and of imports.
 
-    Of several that begin on a line the longest one.
+    If several begin on one line, the longest is returned.
     """
     longest: dict[int, Fold] = {}
     for fold in _find_folds(root):
@@ -63,7 +63,7 @@ def _find_folds(root: Node) -> Iterator[Fold]:
         yield from _find_runs(node)
         for child in node.children:
             first, last = child.start_point.row, _last_row(child)
-            if first == last:  # nothing in it has two lines
+            if first == last:  # nothing in it spans two lines
                 continue
             if depth < MOST_DEPTH:
                 waiting.append((child, depth + 1))
@@ -79,7 +79,7 @@ def _find_folds(root: Node) -> Iterator[Fold]:
 
 
 def _find_runs(node: Node) -> Iterator[Fold]:
-    """Yield the runs of two and more comments, or imports, that stand on lines one below the other."""
+    """Yield runs of two or more comments, or imports, on consecutive lines."""
     kind: FoldKind = "region"
     first = last = -1
     for child in [*node.children, None]:
@@ -96,7 +96,7 @@ def _find_runs(node: Node) -> Iterator[Fold]:
 
 
 def _last_row(node: Node) -> int:
-    """Return the last line a node has a part of; one that ends at a line's beginning has none of that."""
+    """Return the last line of a node; a line that the node only reaches at column 0 does not count."""
     end = node.end_point
     return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
 

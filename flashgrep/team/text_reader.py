@@ -24,7 +24,7 @@ from flashgrep.index.symbols import LONGEST_NAME
 from flashgrep.index.table import FileTable, TextIds
 from flashgrep.lazy import LazyAttribute
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
-from flashgrep.search.meaning.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, Known, Opened, Texts
+from flashgrep.search.meaning.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, ChunkState, ChunkView, Texts
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.team.store_connection import ReadingAs
 from flashgrep.team.stored_chunks import SignCache, StoredChunks, StoredVectors
@@ -243,7 +243,7 @@ class TeamMeaning:
         self._texts: list[tuple[FileTable, StoredChunks, Texts]] = []
 
     @contextmanager
-    def open(self, snapshot: Snapshot) -> Iterator[Opened | None]:
+    def open(self, snapshot: Snapshot) -> Iterator[ChunkView | None]:
         """Give access to the chunks of the snapshot's generation, which is immutable."""
         reader = snapshot.reader
         if not isinstance(reader, TextReader):
@@ -255,10 +255,10 @@ class TeamMeaning:
             problem = f"the vectors are of {chunks.embedder}, but this server uses {embedder.name}"
             embedder = None
         vectors = None if embedder is None else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
-        known = Known(chunks.map, chunks.map, vectors, embedder, problem)
-        yield Opened(known, self.compare(known, chunks, snapshot.table), partial(chunks.find_words, reader.read))
+        known = ChunkState(chunks.map, chunks.map, vectors, embedder, problem)
+        yield ChunkView(known, self.compare(known, chunks, snapshot.table), partial(chunks.find_words, reader.read))
 
-    def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:  # noqa: ARG002 - as every ChunkIndex
+    def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:  # noqa: ARG002 - as every ChunkIndex
         """Search by words alone until ``AGAIN_SECONDS`` have passed."""
         with self._lock:
             self._problem, self._again = problem, time.monotonic() + AGAIN_SECONDS
@@ -276,7 +276,7 @@ class TeamMeaning:
                     self._problem, self._again = str(error), time.monotonic() + AGAIN_SECONDS
             return self._embedder, self._problem
 
-    def compare(self, known: Known, chunks: StoredChunks, table: FileTable) -> Texts:
+    def compare(self, known: ChunkState, chunks: StoredChunks, table: FileTable) -> Texts:
         """Return which texts of a revision's files have chunks."""
         with self._lock:
             for of, by, texts in self._texts:

@@ -26,7 +26,7 @@ from flashgrep.ingest.finder import GlobPage, Window, find_among
 from flashgrep.ingest.globs import GlobOptions, PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
-from flashgrep.search.changes import State, look_at_work_tree
+from flashgrep.search.changes import State, read_work_tree
 from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.meaning.chunk_index import ChunkIndex
 from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
@@ -156,7 +156,7 @@ class Revisions:
                 repository = self._repository().repository
                 # Read its time before git's index, so that a change between the two is noticed.
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
-                return look(first, look_at_work_tree(now, repository.list_staged_files(), since, paths))
+                return look(first, read_work_tree(now, repository.list_staged_files(), since, paths))
 
             return old.known.ask(now, ask_both)
 

@@ -16,7 +16,7 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.search.research.research_walk import Research
-from flashgrep.search.symbol_source import Kept, SnapshotSource, forget_parsed_files
+from flashgrep.search.symbol_source import SnapshotSource, TextCache, forget_parsed_files
 from tests.rpc.harness import LIMITS, Notes
 from tests.support.workspace import put
 
@@ -140,7 +140,7 @@ async def test_a_walk_that_is_cancelled_is_not_kept(
 
 
 def test_what_is_kept_has_a_bound() -> None:
-    kept = Kept[str](most=10, largest=6)
+    kept = TextCache[str](most=10, largest=6)
     kept.put("a", 6, "first")
     kept.put("b", 7, "too large")
     assert (kept.find("a"), kept.find("b")) == ("first", None)

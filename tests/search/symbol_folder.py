@@ -4,14 +4,14 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from flashgrep.search.other_sources import Imported
+from flashgrep.search.other_sources import ScipSource
 from flashgrep.search.symbol_source import ReadResult, parse_file
 
 
 class FolderSource:
     """Reads every file of a folder for every question."""
 
-    imported: Imported | None = None
+    imported: ScipSource | None = None
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -107,7 +107,7 @@ async def test_an_answer_begun_without_symbols_goes_on_without_them(root: Path) 
         rest_again = search(unparsed, asked("launch", limit=10_000, at=first.next))
         assert places(rest) == places(rest_again)
         led = (await workspace.search(asked("launch", limit=5))).next
-        with pytest.raises(InvalidParams, match="made anew"):
+        with pytest.raises(InvalidParams, match="has been rebuilt"):
             search(unparsed, asked("launch", at=led))
 
 

@@ -1,4 +1,4 @@
-"""What the index knows by meaning, kept ready in memory, and the candidates found in it: by BM25 and by vectors."""
+"""The index of chunks, kept ready in memory, and the candidates found in it by BM25 and by vectors."""
 
 import math
 import sqlite3
@@ -35,27 +35,27 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Key = tuple[int, int]
-"""A chunk: its text and its place in it."""
+"""Identifies a chunk: its text and its position in it."""
 
 ENOUGH = 0.9
-"""A new embedder's vectors serve once there are this many as of the old one, or they are complete."""
+"""Vectors of a new embedder are used once there are this many as of the old one, or once they are complete."""
 
 WITHIN = frozenset({"static", "minilm"})
 """Providers that use nothing outside the installation."""
 
 AGAIN_SECONDS = 30.0
-"""An embedder that did not answer a question is left alone for so long: each further question would wait for it too."""
+"""How long an embedder that did not answer is not used: each further question would wait for it too."""
 
 
 QUESTION_SECONDS = 3.0
-"""An embedder has so long for a question, then words answer it: all other questions of the project wait meanwhile."""
+"""How long a question waits for an embedder before words answer it: other questions of the project wait meanwhile."""
 
 
 class VectorRows(Protocol):
-    """Vectors by row, wherever they are kept; ``index.vectors.Vectors``."""
+    """Vectors by row, wherever they are kept; implemented by ``index.vectors.Vectors``."""
 
     def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
-        """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
+        """Return the rows nearest to a unit vector; ``among``: whether each row counts; rows beyond its end do not."""
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row."""
@@ -64,8 +64,8 @@ class VectorRows(Protocol):
         """Return, for each span of rows (first, count), the sum of its vectors."""
 
 
-class Known(NamedTuple):
-    """The state of one moment: chunks by number, vectors by row, and the embedder that made them (if it answers)."""
+class ChunkState(NamedTuple):
+    """A state of the chunks: chunks by number, vectors by row, and the embedder that made them (if it answers)."""
 
     chunks: ChunkMap
     rows: ChunkMap
@@ -73,10 +73,10 @@ class Known(NamedTuple):
     embedder: Embedder | None
     problem: str
     damaged: bool = False
-    """Whether the embedder is there and its vectors are not, or cannot be read: they are to be made."""
+    """Whether there is an embedder but its vectors are missing or unreadable: they are to be made."""
 
     def rows_of(self, text_ids: Ints, places: Ints) -> Ints:
-        """Return the rows of chunks, given by text and place in it; -1 if there is none."""
+        """Return the rows of chunks, given by text and position; -1 if there is none."""
         if not len(self.rows.text_id):
             return np.full(len(text_ids), -1, np.int64)
         entries = self.rows.entries(text_ids)
@@ -85,21 +85,21 @@ class Known(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """The texts that files have, ascending, and which of them are not ready to be found in every way."""
+    """The texts of the project's files, ascending, and which of them are not completely indexed."""
 
     there: Ints
     some_dead: bool
-    """Whether others are stored too, old versions and other projects': they must not crowd out the rest."""
+    """Whether other texts are stored too, old versions and other projects': they must not displace candidates."""
     unchunked: Ints
     unembedded: Ints
     chunks: int
-    """How many chunks the texts of files have together."""
+    """The number of chunks of the files' texts."""
     places: Ints
-    """By text: the place of its first file among all. Numbers tell when a text came, which must not decide anything."""
+    """By text: the position of its first file, which unlike the text's number does not depend on when it was stored."""
 
     @classmethod
-    def of(cls, known: Known, files: FileTable) -> "Texts":
-        """Compare the texts of files with those that are known."""
+    def of(cls, known: ChunkState, files: FileTable) -> "Texts":
+        """Compare the texts of files with the indexed ones."""
         there = files.texts()
         there = there[there > 0]
         text_ids = files.columns[::-1, TEXT_ID]
@@ -112,29 +112,29 @@ class Texts(NamedTuple):
         return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()), places)
 
 
-class Opened(NamedTuple):
+class ChunkView(NamedTuple):
     """The chunks of a project as one question sees them."""
 
-    known: Known
+    known: ChunkState
     texts: Texts
     find_words: Callable[[Sequence[str]], dict[str, WordLists]]
 
 
 class ChunkIndex(Protocol):
-    """What a question by meaning asks of an index, wherever that is kept."""
+    """What a question by meaning needs from an index, wherever that is kept."""
 
-    def open(self, snapshot: Snapshot) -> AbstractContextManager[Opened | None]:
-        """Lend the chunks in one state while a question looks for candidates; None: there are none."""
+    def open(self, snapshot: Snapshot) -> AbstractContextManager[ChunkView | None]:
+        """Lend one state of the chunks while a question looks for candidates; None: there are none."""
 
-    def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
+    def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
         """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
 
 
 class MeaningIndex:
-    """Keeps ``Known`` up to date with the index; thread-safe."""
+    """Keeps a ``ChunkState`` up to date with the index; thread-safe."""
 
     def __init__(self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]) -> None:
-        """``folder``: of the store; ``root``: the project's."""
+        """``folder``: the store's; ``root``: the project's."""
         self._folder = folder
         self._root = root
         self._embedding = embedding
@@ -142,26 +142,26 @@ class MeaningIndex:
         self._environ = environ
         self._embedders: dict[str, Embedder] = {}
         self._lock = threading.Lock()
-        self._known: Known | None = None
+        self._known: ChunkState | None = None
         self._round = -1
         self._used = 0.0
         self._again = 0.0
-        self._texts: tuple[FileTable, Known, Texts] | None = None
+        self._texts: tuple[FileTable, ChunkState, Texts] | None = None
         self._file = ""
         self._vectors: Vectors | None = None
 
     @contextmanager
-    def open(self, snapshot: Snapshot) -> Iterator[Opened | None]:
-        """Lend the chunks in one transaction, so that words, chunks and rows of vectors are of one state."""
+    def open(self, snapshot: Snapshot) -> Iterator[ChunkView | None]:
+        """Lend the chunks in one transaction, so that words, chunks and rows of vectors belong to one state."""
         if snapshot.own_index is None:
             yield None
             return
         with snapshot.own_index.transaction() as connection:
             known = self.at(connection)
-            yield Opened(known, self.texts(known, snapshot.table), partial(find_words, connection))
+            yield ChunkView(known, self.texts(known, snapshot.table), partial(find_words, connection))
 
-    def at(self, connection: sqlite3.Connection) -> Known:
-        """Return what the index knows as this transaction sees it; costs a lookup where nothing has changed."""
+    def at(self, connection: sqlite3.Connection) -> ChunkState:
+        """Return the state as this transaction sees it; costs one lookup if nothing has changed."""
         with self._lock:
             self._used = time.monotonic()
             # One number of the database shows whether anything has changed since it was loaded.
@@ -173,14 +173,14 @@ class MeaningIndex:
                 self._again = time.monotonic() + AGAIN_SECONDS
             return known
 
-    def texts(self, known: Known, files: FileTable) -> Texts:
-        """Return which texts files have, as far as they are known by meaning."""
+    def texts(self, known: ChunkState, files: FileTable) -> Texts:
+        """Return the texts of files, as far as the index of chunks knows them."""
         with self._lock:
             if self._texts is None or self._texts[0] is not files or self._texts[1] is not known:
                 self._texts = files, known, Texts.of(known, files)
             return self._texts[2]
 
-    def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
+    def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
         """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
         with self._lock:
             # Another thread may have loaded a newer state, to which this does not apply.
@@ -192,18 +192,18 @@ class MeaningIndex:
                 self._vectors = None
 
     def embed_by(self, embedding: str) -> None:
-        """Serve the vectors of other settings as soon as there are enough."""
+        """Use the vectors of the new settings as soon as there are enough."""
         with self._lock:
             self._embedding, self._known = embedding, None
             self._configured.add(embedding)
 
     def forget(self) -> None:
-        """Let go of everything: the index was thrown away."""
+        """Release everything: the index was deleted."""
         with self._lock:
             self._known, self._vectors, self._file, self._texts = None, None, "", None
 
     def rest(self, seconds: float) -> bool:
-        """Let go of everything that is quick to load again, if nobody has asked for so long; return whether it was."""
+        """Release what is quick to load again, if nobody has asked for this long; return whether it was released."""
         with self._lock:
             idle = self._known is not None and time.monotonic() > self._used + seconds
         if idle:
@@ -213,24 +213,24 @@ class MeaningIndex:
             table.split_chunks.cache_clear()
         return idle
 
-    def _load(self, connection: sqlite3.Connection) -> Known:
+    def _load(self, connection: sqlite3.Connection) -> ChunkState:
         chunks = table.chunk_map(connection)
         embedder, of, problem = self._choose_vectors(connection)
         if of is None or (not of.rows and chunks.size.any()):
             missing = not problem and bool(chunks.size.any())
-            return Known(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
-        # Rows are only ever appended to a file, so the same file needs its new rows alone.
+            return ChunkState(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
+        # Files of vectors only grow, so only the new rows are loaded.
         if of.file != self._file or self._vectors is None:
             self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
         try:
             self._vectors.grow(of.rows)
         except VectorsDamaged as damage:
             self._vectors = None
-            return Known(chunks, table.row_map(connection, 0), None, None, str(damage), damaged=True)
-        return Known(chunks, table.row_map(connection, of.id), self._vectors, embedder, problem)
+            return ChunkState(chunks, table.row_map(connection, 0), None, None, str(damage), damaged=True)
+        return ChunkState(chunks, table.row_map(connection, of.id), self._vectors, embedder, problem)
 
     def _choose_vectors(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:
-        """Choose among the sets: the one of the settings, or an older one while that is being made."""
+        """Choose a set of vectors: that of the settings, or an older one while that is being made."""
         sets = {one.name: one for one in table.vector_sets(connection)}
         before = table.settings_of(connection, find_project(connection, self._root))
         most = max((one.rows for one in sets.values()), default=0)
@@ -240,11 +240,11 @@ class MeaningIndex:
             problem, found = str(error), None
         else:
             problem, found = "", sets.get(wanted.name)
-            # Another length under the same name is another model.
+            # The same name with another dimension is another model.
             is_same = found is not None and found.dims == wanted.dims
             if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
                 return wanted, found, ""
-        # While the new vectors are made, the old ones answer better than only words.
+        # While the new vectors are made, the old ones answer better than words alone.
         if before != self._embedding and self._may_ask(before):
             try:
                 old = self._embedder(before)
@@ -255,9 +255,9 @@ class MeaningIndex:
         return None, None, problem
 
     def _may_ask(self, settings: str) -> bool:
-        """Return whether an embedder that the index alone names may be asked: it sees questions.
+        """Return whether an embedder that only the index names may be used: it would see questions.
 
-        What was configured since the daemon started may, and what needs neither a server nor a folder.
+        It may if it was configured since the daemon started, or needs neither a server nor a folder.
         """
         if settings in self._configured:
             return True
@@ -273,7 +273,7 @@ class MeaningIndex:
 
 
 class WeighedWords(NamedTuple):
-    """The words of a question with their forms, and which of them are asked for."""
+    """The words of a question with their forms, and which of them are looked up."""
 
     families: dict[str, Family]
     """By word: what the word and each of its forms add to a chunk's BM25."""
@@ -281,26 +281,26 @@ class WeighedWords(NamedTuple):
 
 
 def weigh_words(
-    forms: Mapping[str, Sequence[str]], found: Mapping[str, WordLists], known: Known, texts: Texts, rules: Rules
+    forms: Mapping[str, Sequence[str]], found: Mapping[str, WordLists], known: ChunkState, texts: Texts, rules: Rules
 ) -> WeighedWords:
-    """Weigh words by how rare they are in the files, and choose the rarest as far as ``rules.common_words`` goes.
+    """Weigh words by their rarity in the files, and choose the rarest as far as ``rules.common_words`` allows.
 
-    ``forms``: the words of the question, each with its other forms; ``found``: the lists of what is in some chunk.
+    ``forms``: the words of the question, each with its other forms; ``found``: the lists of words that occur in chunks.
     """
-    # Counted without decoding the lists; dead chunks are among them, and are counted out below: rarity and what is
-    # asked for must not depend on what was there once.
+    # Counted without decoding the lists. These contain dead chunks, which are subtracted below: rarity and the
+    # choice of words must not depend on former contents.
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
         having = {word: int(counting[numbers_in(lists, len(counting))].sum()) for word, lists in found.items()}
     families, most = dict[str, Family](), max(1, texts.chunks)
     for word, others in forms.items():
-        # A form is as telling as all forms of the word together are rare; of the word itself nothing is taken.
+        # A form is as rare as all forms of the word together; the word itself loses nothing.
         of_form = rules.form * idf(most, sum(having.get(one, 0) for one in (word, *others)))
         families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(others, of_form)
     used: dict[str, WordLists] = {}
     room, room_of_forms = rules.common_words, rules.common_forms
-    # The rarest say most and cost least; the first word is used however common it is.
+    # The rarest words say most and cost least; the first is used however common it is.
     for word, chunks in sorted(having.items(), key=itemgetter(1)):
         if word not in forms:
             room_of_forms -= chunks
@@ -318,19 +318,19 @@ def idf(everything: int, having: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Asks one state of the index."""
+    """Looks up candidates in one state of the index."""
 
-    known: Known
+    known: ChunkState
     rules: Rules
     allowed: Ints | None
     """Texts that count, ascending; None: all."""
     places: Ints
-    """As ``Texts`` has them."""
+    """As in ``Texts``."""
 
     def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
-        """Return chunks found by either side, each with both values as far as they are known, in the files' order."""
+        """Return chunks found by either side, each with both values if known, in the files' order."""
         known, most = self.known, self.rules.candidates
-        # By words: BM25 of all chunks at once, of which the best are kept.
+        # By words: BM25 of all chunks at once; the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
         asked = ([(found.used[word], of[word]) for word in of if word in found.used] for of in found.families.values())
         scores = score(filter(None, asked), len(counting))
@@ -350,7 +350,7 @@ class Recall:
         keys = _keys(*known.rows.locate(near.rows))
         similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
 
-        # The chunks found by words alone have vectors, too: the mix compares both sides of every candidate.
+        # Chunks found by words alone have vectors, too: the mix compares both sides of every candidate.
         others = [key for key in lexical if key not in similar]
         wanted = np.array(others, np.int64).reshape(-1, 2)
         rows = known.rows_of(wanted[:, 0], wanted[:, 1])
@@ -370,7 +370,7 @@ class Recall:
 
 
 def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
-    """Return, of all numbers of a map, which belong to a text that counts; ``allowed``: those texts, None: all."""
+    """Return which of a map's numbers belong to a text that counts; ``allowed``: those texts, None: all."""
     kept = places.size > 0
     if allowed is not None:
         kept &= np.isin(places.text_id, allowed)
@@ -382,8 +382,8 @@ def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
     return counting
 
 
-def whole_similarity(known: Known, question: Floats, text_ids: AbstractSet[int]) -> dict[int, float]:
-    """Return the cosine of a question and the sum of each text's vectors; texts without any are left out."""
+def whole_similarity(known: ChunkState, question: Floats, text_ids: AbstractSet[int]) -> dict[int, float]:
+    """Return the cosine of a question and the sum of each text's vectors; texts without vectors are left out."""
     entries = known.rows.entries(np.array(sorted(text_ids), np.int64))
     at = entries[entries >= 0]
     if known.vectors is None or not len(at):

@@ -17,12 +17,12 @@ from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import NOTHING_UNSAVED, parse_file
 
 MOST_HITS = 2_000
-"""Hits of a text that are looked at for chunks."""
+"""Most hits in a text that are examined for chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk in a file as it is now."""
+    """A chunk in the current version of a file."""
 
     path: bytes
     chunk: StoredChunk
@@ -77,7 +77,7 @@ def _take_distinct(chunks: Iterable[FoundChunk], limit: int, wanted: Wanted) -> 
 
 
 def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
-    """Yield a file's chunks as it is now."""
+    """Yield the chunks of a file's current version."""
     document = snapshot.read(path)
     if not isinstance(document, Document):
         return
@@ -85,7 +85,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     version = snapshot.indexed_version(path)
     if version is not None and snapshot.reader is not None:
         chunks = snapshot.reader.chunks_of_texts([version[0]]).get(version[0])
-    # Chunks of the index are those of the text as it was indexed, which an unchanged file still has.
+    # The index has the chunks of the indexed text, which an unchanged file still has.
     for chunk in chunks or cut_chunks(path, data, snapshot.unsaved).chunks:
         yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
 

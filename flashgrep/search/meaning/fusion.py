@@ -46,10 +46,10 @@ STOP_WORDS: Final = frozenset(
         "used uses was we were what when where which while who why will with would you your",
     )
 )
-"""Words of questions that say nothing about code."""
+"""Words in questions that say nothing about code."""
 
 COHERENT: Final = 3
-"""Further chunks of a file that count for it: with all of them, long files would always win."""
+"""Further chunks of a file that raise its score: with all of them, long files would always win."""
 BEGINNING: Final = 0.8
 """Weight of a word that is only a prefix of another, such as ``config`` of ``configuration``."""
 _SHORTEST: Final = 4
@@ -64,14 +64,14 @@ _ENDINGS: Final = (
     *("ization", "isation", "ations", "ation", "ition", "ments", "ment", "ings", "ing", "ness", "able", "ible"),
     *("ers", "er", "ors", "or", "ions", "ion", "ies", "ed", "es", "s", "ly", "e", "y", "al"),
 )
-"""Endings taken off, the first that fits: enough for comparing names, not for linguistics."""
+"""Endings that are removed, the first that fits: enough for comparing names, not for linguistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """How lexical and semantic evidence become one order.
 
-    ``scripts/eval_search --ablate`` says what each rule is worth.
+    ``scripts/eval_search --ablate`` measures each rule.
     """
 
     candidates: int = 300
@@ -81,7 +81,7 @@ class Rules:
     """Weight of another form of a question's word (``hide`` for ``hiding``), in chunks without the word."""
 
     common_words: int = 1_000_000
-    """Words are asked for from the rarest on, until this many chunks have one: about 10 ns for each."""
+    """Words are looked up from the rarest on, until this many chunks have one: about 10 ns per chunk."""
 
     common_forms: int = 20_000
     """The same for forms, about 60 ns for each: a common one says little."""
@@ -115,12 +115,12 @@ class Rules:
     of the most similar file: what a file is about tells apart chunks that are alike."""
 
     repeated: float = 0.5
-    """Each further chunk of a file counts this much of the one before: ten answers are to show several files."""
+    """Each further chunk of a file counts this much of the one before: ten answers should show several files."""
 
     test: float = 0.5
     generated: float = 0.5
     vendored: float = 0.4
-    """Factors of files that are seldom what is asked for."""
+    """Factors of files that are seldom meant."""
 
     stub: float = 0.7
     """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
@@ -135,13 +135,13 @@ class Rules:
     """Factor of documentation, unless asked for: it describes the code in the question's own words."""
 
     data: float = 0.5
-    """Factor of what is neither code nor prose, unless asked for: short texts resemble anything."""
+    """Factor of files that are neither code nor prose, unless asked for: short texts resemble anything."""
 
     def for_functions(self) -> "Rules":
         """Return the rules for showing functions: each ranked nearly independently of its file.
 
-        Ten functions of one file are one file: with 1.0 they have 85 % of the files asked for, with 0.97 88 %, and the
-        function meant as often (747 questions). With 0.9 the function comes later.
+        With 1.0 ten functions often come from one file, and 85 % of the files asked for are found; with 0.97, 88 %, and
+        the function meant as often (747 questions). With 0.9 the function comes later.
         """
         return replace(self, coherence=0.0, repeated=0.97)
 
@@ -154,7 +154,7 @@ RULES = Rules()
 
 
 class Cover:
-    """The words of one question, each with its weight."""
+    """The words of one question with their weights."""
 
     def __init__(self, words: Mapping[str, float]) -> None:
         self._weights: dict[str, float] = {}
@@ -164,16 +164,16 @@ class Cover:
             self._weights[stem] = min(weight, self._weights.get(stem, weight))
         self._total = sum(self._weights.values())
         self._beginning: dict[str, list[str]] = {}
-        """By their first letters: words that begin differently are never alike."""
+        """By their first letters: words with different first letters never match."""
         for stem in self._weights:
             self._beginning.setdefault(stem[:_LEAST_STEM], []).append(stem)
         self._matches: dict[str, dict[str, float]] = {}
-        """By word of code: the words of the question that it stands for, and how well."""
+        """By word of code: the words of the question that it matches, and how well."""
         self._others: set[str] = set()
-        """Words of code that stand for none of them: nearly all, and one step of C passes over them."""
+        """Words of code that match none of them: nearly all, removed by one set operation."""
 
     def share(self, text: str) -> float:
-        """Return the share of the question's weight, 0 to 1, that the words of a name or path have."""
+        """Return the share of the question's weight, 0 to 1, that the words of a name or path cover."""
         if self._total <= 0:
             return 0.0
         best: dict[str, float] = {}
@@ -308,7 +308,7 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     most_similar = max((one.similarity for one in candidates), default=0.0)
     if most_similar <= 0:
         weight = 0.0
-    # Nothing has a word of it, in another language for instance.
+    # No chunk has any of its words, for example if the question is in another language.
     elif most_lexical <= 0 < weight:
         weight = 1.0
     for one in candidates:
@@ -325,7 +325,7 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
     paths = {one.path for one in candidates}
     additions: dict[bytes, float] = {}
     for path in paths:
-        # A path's ending says nothing, and the file's name says most.
+        # A path's ending says nothing; the file's name says most.
         text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
         additions[path] = rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
     factors = {path: _weigh_nature(path, query, rules) for path in paths}
@@ -342,13 +342,13 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
     for first, *others in by_file.values():
         first.score += rules.coherence * sum(one.score / 2**place for place, one in enumerate(others[:COHERENT]))
 
-    # What a file is about is added to all its chunks, so that their order stays.
+    # The similarity of the whole file is added to all its chunks, so that their order is unchanged.
     most = max((one.whole for one in candidates), default=0.0)
     if query.kind == "words" and most > 0:
         for one in candidates:
             one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
 
-    # Ten answers should show several files: each further chunk of one comes later, though it is not weaker.
+    # Ten answers should show several files: each further chunk of a file ranks lower, although it is as good.
     seen: dict[bytes, int] = defaultdict(int)
     for one in sorted(candidates, key=_order):
         one.strength = one.score
@@ -363,7 +363,7 @@ def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
 
 def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
     """Return the factor of a file according to its path."""
-    # Who types a path wants that file, whatever it is.
+    # A typed path means that file, whatever its nature.
     if query.kind == "path":
         return 1.0
     nature = _nature(path)
@@ -380,7 +380,7 @@ def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
 
 
 class _Nature(NamedTuple):
-    """What a path says about its file."""
+    """Properties of a file that its path shows."""
 
     tier: int
     stub: bool

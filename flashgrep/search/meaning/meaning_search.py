@@ -1,4 +1,4 @@
-"""Search by meaning: chunks found by words and vectors, merged into one order, read from disk as they are now."""
+"""Search by meaning: chunks found by words and vectors, merged into one order, and read from disk as they are now."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,9 +21,9 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
 from flashgrep.search.meaning.chunk_index import (
     ChunkIndex,
+    ChunkState,
     Floats,
     Ints,
-    Known,
     Recall,
     Texts,
     find_allowed_texts,
@@ -48,7 +48,7 @@ from flashgrep.search.snapshot import TEXT_ID, Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 
 MOST_CHANGED = 64
-"""Files not stored yet as they are, the last ones, that are cut, counted and embedded for a question: about 0.1 s."""
+"""Most recently changed files that are cut, counted and embedded for a question: about 0.1 s."""
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
@@ -56,7 +56,7 @@ MOST_LOOKED_UP = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeaningQuestion:
-    """What is asked."""
+    """A question by meaning."""
 
     text: str
     limit: int
@@ -72,12 +72,12 @@ class MeaningQuestion:
     """Minimum score of an answer."""
     rules: Rules = RULES
     reranker: Reranker | None = None
-    """What puts the best chunks in their last order; without one the order of the rules stands."""
+    """Reranks the best chunks; None: the order of the rules is final."""
 
 
 @dataclass(slots=True)
 class MeaningAnswer:
-    """Chunks, best first, and what they were found by."""
+    """Chunks, best first, and how they were found."""
 
     results: list[FoundChunk] = field(default_factory=list)
     chunks: int = 0
@@ -88,13 +88,13 @@ class MeaningAnswer:
     """Why there are no vectors, if the embedder does not answer."""
     embedding_ms: float = 0.0
     unseen: int = 0
-    """Files not stored yet that were too many to examine for this answer."""
+    """Changed files that were too many to examine for this answer."""
     damaged: bool = False
-    """Whether there should be vectors, but none can be read."""
+    """Whether vectors should exist but cannot be read."""
 
 
-class _Changed(NamedTuple):
-    """A file that is not stored as it is now."""
+class _UnstoredFile(NamedTuple):
+    """A file whose current version is not stored."""
 
     path: bytes
     data: bytes
@@ -102,10 +102,10 @@ class _Changed(NamedTuple):
 
 
 class MeaningSearch:
-    """One question, asked of one project as it is now.
+    """One question to the current state of one project.
 
-    A candidate's key is its text and the place in it; texts of files that are not stored as they are have negative
-    numbers: -1 is the first of ``_changed``.
+    A candidate's key is its text and its position in it. Texts of files whose current version is not stored have
+    negative numbers: -1 is the first of ``_changed``.
     """
 
     def __init__(self, snapshot: Snapshot, index: ChunkIndex, question: MeaningQuestion) -> None:
@@ -114,15 +114,15 @@ class MeaningSearch:
         self._question = question
         self._answer = MeaningAnswer()
         self._query: AnalyzedQuery = analyze_query(question.text, {})
-        self._known: Known | None = None
+        self._known: ChunkState | None = None
         self._families: Mapping[str, Family] = {}
-        """The question's words, each with its forms and what these count."""
+        """The question's words, each with its forms and their weights."""
         self._vector: Floats | None = None
         self._share = 0.0
         """Share of similarity in the scores."""
         self._unready = np.zeros(0, np.int64)
-        """Texts that the index cannot find by words and vectors yet: their files are read instead."""
-        self._changed: list[_Changed] = []
+        """Texts that the index cannot find by words and vectors yet; their files are read instead."""
+        self._changed: list[_UnstoredFile] = []
         self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._read: dict[bytes, bytes | None] = {}
         self._symbols = SnapshotSource(snapshot)
@@ -131,7 +131,7 @@ class MeaningSearch:
         """Return the answer.
 
         Raises:
-            Damaged: the index is not what was written.
+            Damaged: the index is not as it was written.
 
         """
         rules, share = self._question.rules, self._question.semantic_weight
@@ -140,12 +140,12 @@ class MeaningSearch:
         candidates += self._score_changes()
         share = semantic_share(self._query.kind, rules) if share is None else share
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
-        # Equal ones stay in the order of their files.
+        # Equal candidates keep the order of their files.
         candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: -one.score)
-        # Files and names are looked up for the best of them only; rules then reorder what has names.
+        # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
-        # How near the whole file is counts no more than similarity does in the mix.
+        # The similarity of whole files counts no more than similarity does in the mix.
         rules = replace(rules, whole=rules.whole * self._share)
         if self._question.passages:
             rules = rules.for_functions()
@@ -192,30 +192,30 @@ class MeaningSearch:
         self._query = analyze_query(self._question.text, {word: families[word][word] for word in families})
 
     def _choose_texts(self, texts: Texts) -> Ints | None:
-        """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
+        """Return the texts to search in the index; None: all. Note those that are read instead."""
         keep = self._question.keep
         there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
-        # Texts without vectors would lose to those that have some, so a few of them are embedded for this question.
+        # Texts without vectors would lose to texts with vectors, so a few are embedded for this question.
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         unembedded = texts.unembedded if are_few else texts.unembedded[:0]
         unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
         self._unready = unready[np.isin(unready, there)] if len(unready) else unready
-        # All may be searched where that shows nothing else: no filter, no old versions, none that is read instead.
+        # All may be searched if nothing else is stored: no filter, no old versions, and no text to read instead.
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
         return there[~np.isin(there, self._unready)] if len(self._unready) else there
 
-    def _give_up_vectors(self, known: Known, problem: str, *, damaged: bool = False) -> None:
-        """Answer this question, and those of the next seconds, by words only."""
+    def _give_up_vectors(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
+        """Answer this question, and those in the next seconds, by words only."""
         self._vector = None
         answer = self._answer
         answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
         self._index.fail(known, problem, damaged=damaged)
 
-    # Files that are not stored as they are now
+    # Files whose current version is not stored
 
     def _cut_changes(self) -> None:
-        """Cut the files that changed last, or where there are too many those with most of the question's words."""
+        """Cut the most recently changed files or, if there are too many, those with most of the question's words."""
         snapshot, keep = self._snapshot, self._question.keep or (lambda _: True)
         marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
@@ -229,14 +229,14 @@ class MeaningSearch:
             stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
             paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
             texts = [text_id for text_id in texts if text_id not in likely]
-        # Pending files come before texts that merely wait: somebody is working on them.
+        # Pending files come before texts that only wait for the index: they are being edited.
         paths = paths[:MOST_CHANGED]
         paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
         for path in paths:
             document = snapshot.read(path)
             if isinstance(document, Document):
                 text = cut_chunks(path, document.data, snapshot.unsaved)
-                self._changed.append(_Changed(path, document.data, text))
+                self._changed.append(_UnstoredFile(path, document.data, text))
 
     def _score_changes(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
@@ -247,7 +247,7 @@ class MeaningSearch:
             embedder = self._known.embedder
             inputs = [embedding_text(one.path, one.data, chunk) for one in self._changed for chunk in one.text.chunks]
             try:
-                similar = embedder.embed_code(inputs[: embedder.batch]) @ self._vector  # one call: some take a second
+                similar = embedder.embed_code(inputs[: embedder.batch]) @ self._vector  # one call: it may take a second
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, str(error))
                 return candidates
@@ -258,7 +258,7 @@ class MeaningSearch:
     # From candidates to answers
 
     def _describe(self, best: list[Candidate]) -> list[Candidate]:
-        """Return the candidates with what is in their files, without those whose text no file has now."""
+        """Return the candidates with data from their files, without those whose text no file has now."""
         self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
@@ -276,7 +276,7 @@ class MeaningSearch:
         return described
 
     def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:
-        """Return the file to show for each text: of those that count the one nearest to the project's heart."""
+        """Return the file to show for each text: of those that count, the best tier, then the shortest path."""
         keep = self._question.keep or (lambda _: True)
         counting = {
             text_id: list(filter(keep, paths)) for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
@@ -288,7 +288,7 @@ class MeaningSearch:
         }
 
     def _compare_files(self, candidates: Sequence[Candidate]) -> None:
-        """Note how similar the whole of each candidate's file is; of a changed file its chunk stands for it."""
+        """Note the similarity of each candidate's whole file; for a changed file its chunk stands in."""
         if self._vector is None or self._known is None or not self._share:
             return
         try:
@@ -308,7 +308,7 @@ class MeaningSearch:
             found = self._read_chunk(one)
             if found is None or (question.wanted is not None and not question.wanted(found)):
                 continue
-            # A function is an answer once, with the best of its chunks.
+            # Each function is returned once, with its best chunk.
             same = (other.passage for other in chunks if other.path == one.path and other.passage)
             if found.passage is not None and any(passage.covers(found.passage) for passage in same):
                 continue
@@ -319,7 +319,7 @@ class MeaningSearch:
         if reranker is not None and chunks:
             try:
                 scores = reranker.scores(question.text, [found.text for found in chunks]).tolist()
-            except ProviderUnavailable as error:  # the order of the rules stands
+            except ProviderUnavailable as error:  # the order of the rules is final
                 self._answer.problem = "; ".join(part for part in (self._answer.problem, str(error)) if part)
             else:
                 scored = [replace(found, score=score) for found, score in zip(chunks, scores, strict=True)]
@@ -330,10 +330,10 @@ class MeaningSearch:
             self._answer.results.append(replace(found, score=round(highest, 4)))
 
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
-        """Return a candidate's chunk as its file has it, with the function around it if that is wanted."""
+        """Return a candidate's chunk from its file, with the enclosing function if requested."""
         text_id, place = one.key
         if text_id >= 0 and one.path not in self._read:
-            # A file that is not as it was indexed any more has no such chunk.
+            # A file that has changed since it was indexed no longer has this chunk.
             stat, document = self._snapshot.read_with_stat(one.path)
             version = self._snapshot.indexed_version(one.path)
             is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
@@ -350,11 +350,11 @@ class MeaningSearch:
         return FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN), passage=passage)
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
-        """Return how good an answer a chunk is by itself, 0 to 1, whatever else was found.
+        """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
 
-        The better of two: how sure the embedder is that question and chunk belong together (its ``confidence``), and
-        the share of the question's words that the chunk has, each weighed by how rare it is. A side that the
-        question's ``semantic_weight`` switches off does not count.
+        The better of two: the embedder's confidence that question and chunk belong together, and the share of the
+        question's words in the chunk, weighted by rarity. A side that the question's ``semantic_weight`` switches off
+        does not count.
         """
         meant = said = 0.0
         if self._share > 0 and self._known is not None and self._known.embedder is not None:

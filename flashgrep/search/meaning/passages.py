@@ -1,6 +1,6 @@
-"""What is shown of a file for a chunk: the whole function around it, or its head and the part that answers.
+"""What is shown of a file for a chunk: the whole function around it, or the function's head and the relevant part.
 
-Long comments are shown by their first line: in the room of the rest another function fits.
+Of a long comment only the first line is shown: the space saved fits another function.
 """
 
 import re
@@ -16,31 +16,31 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, KIND, KIND_ID, START, TYPE_KINDS
 
 MOST_WHOLE: Final = 8_000
-"""Bytes of a function that is shown whole: about 200 lines."""
+"""Most bytes of a function that is shown whole: about 200 lines."""
 MOST_HEAD: Final = 8
-"""Lines of a function's head: its signature, and the documentation that its body begins with."""
+"""Most lines of a function's head: its signature, and the documentation at the start of its body."""
 MOST_COMMENT: Final = 2
-"""Lines of a comment that is shown as it is. Of a longer one only the first line with a word is: on our questions, in
-as many tokens, answers then have all code of what is meant in 33 % instead of 31 %."""
+"""Lines of a comment that is shown whole. Of a longer one only the first line with a word is shown: on our questions,
+with the same number of tokens, 33 % instead of 31 % of answers then contain all the relevant code."""
 MOST_LOOKED_AT: Final = 400
-"""Lines of a function of which the most telling ones are looked for in all of it; of a longer one, in its chunk."""
+"""In functions of up to this many lines all lines are scored; in longer ones, only those of the chunk."""
 GAP: Final = 4
-"""Bytes that a line of a cut passage counts more, for the gap that may come before it."""
+"""Extra bytes counted for a line of a cut passage, for the gap marker that may precede it."""
 _CALLABLES: Final = [KIND_ID[kind] for kind in sorted(CALLABLE_KINDS - {"macro"})]
 _DOCUMENTED: Final = [*_CALLABLES, *(KIND_ID[kind] for kind in sorted(TYPE_KINDS))]
 _OPENS: Final = re.compile(rb"\s*(?:[rRuU]?(?:\"\"\"|'''))?")
-"""What is before a comment on its line: blanks, or the quotes of Python's."""
+"""What may precede a comment on its line: blanks, or the quotes of a Python docstring."""
 _CLOSES: Final = b" \t\r\n\"'"
 _WORD: Final = re.compile(r"\w")
 _LOOK_BACK: Final = 200
-"""Bytes before a text in quotes that are looked at for the colon that makes it documentation."""
+"""Bytes before a quoted text that are searched for the colon that makes it documentation."""
 
 Span = tuple[int, int]
 """First and last line, from 1, both inclusive."""
 
 
-class Shown(NamedTuple):
-    """What is shown of a passage: its text, with a line for each gap, and which of its lines are there."""
+class Excerpt(NamedTuple):
+    """The shown part of a passage: its text, with a marker line for each gap, and the lines it contains."""
 
     text: str
     lines: tuple[Span, ...]
@@ -48,55 +48,54 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A chunk and the function around it."""
+    """A chunk and its enclosing function."""
 
     lines: Lines
     part: Span
     """Lines of the chunk."""
     whole: Span
-    """Lines of the function that the chunk is in, or of the chunk and the functions that it has an end of."""
+    """Lines of the function around the chunk, or of the chunk and the functions it partly contains."""
     head: Span | None = None
-    """Lines of the function's head, where they come before the chunk."""
+    """Lines of the function's head, if they precede the chunk."""
     kind: str = ""
     name: str = ""
-    """Of the function that the chunk is in, the qualified one; empty where it is in none."""
+    """Qualified name of the enclosing function; empty if there is none."""
     text: str = ""
-    """The chunk's, where it is a part of a line."""
+    """The chunk's text, if it is a part of a line."""
     asides: tuple[Span, ...] = ()
-    """Lines of long comments, in order, that are left out."""
+    """Lines of long comments that are left out, in order."""
 
     def covers(self, other: "Passage") -> bool:
-        """Return whether most of another passage's chunk is in what this one shows where there is room."""
+        """Return whether this passage, shown whole, contains most of another passage's chunk."""
         code = other.leave_out_asides([other.part])
         shared = (min(self.whole[1], last) - max(self.whole[0], first) + 1 for first, last in code)
         is_most = 2 * sum(max(0, lines) for lines in shared) > sum(last - first + 1 for first, last in code)
         return is_most and not self.text and self._measure(self.whole) <= MOST_WHOLE
 
-    def fit(self, size: int) -> Shown | None:
-        """Return the whole or, where that is too long, head and chunk; None if these take more bytes than ``size``."""
+    def fit(self, size: int) -> Excerpt | None:
+        """Return the whole or, if that is too long, head and chunk; None if these take more bytes than ``size``."""
         if self.text:
-            return Shown(self.text, (self.part,)) if len(self.text) <= size else None
+            return Excerpt(self.text, (self.part,)) if len(self.text) <= size else None
         spans = [self.part] if self.head is None else [self.head, self.part]
-        # The whole first: a function read in full needs no second call.
+        # The whole first: a complete function needs no second call.
         for shown in ([self.whole], spans):
             code = self.leave_out_asides(shown)
             if sum(map(self._measure, code)) <= min(size, MOST_WHOLE):
                 return self._show(code)
         return None
 
-    def crop(self, size: int, words: Sequence[Sequence[bytes]]) -> Shown:
-        """Return the head and the lines that have the rarest of the words, with those around them, while they fit.
+    def crop(self, size: int, words: Sequence[Sequence[bytes]]) -> Excerpt:
+        """Return the head and the lines with the rarest of the words, with their neighbours, as far as they fit.
 
-        A line has a word if it has one of its spellings.
-        A word counts for a line by one part in as many as the lines that have it. A line of the chunk comes before one
-        of the rest of the function; what room is left is the chunk's, from its beginning on.
+        A line has a word if it contains one of its spellings. A word that n lines contain adds 1/n to each of them.
+        Lines of the chunk come before other lines of the function; remaining space goes to the chunk's first lines.
         """
         if self.text:
-            return Shown(f"{self.text[:size]}…", (self.part,))
+            return Excerpt(f"{self.text[:size]}…", (self.part,))
         first, last = self.whole if self.whole[1] - self.whole[0] < MOST_LOOKED_AT else self.part
         numbers = [line for span in self.leave_out_asides([(first, last)]) for line in range(span[0], span[1] + 1)]
         lowered = {line: self.lines.text(line).lower().encode() for line in numbers}
-        # A word that is in every line tells none of them apart.
+        # A word that is in every line does not distinguish them.
         having = [{line for line, text in lowered.items() if any(map(text.count, word))} for word in words]
         scores = {line: sum(1 / len(lines) for lines in having if line in lines) for line in lowered}
         in_part = range(self.part[0], self.part[1] + 1)
@@ -107,7 +106,7 @@ class Passage:
         shown = set(range(self.head[0], self.head[1] + 1) if self.head else numbers[:1])
         shown.update(telling[:1])
         room = size - sum(self._measure((line, line)) for line in shown)
-        # What follows a telling line says more about it than what comes before.
+        # Lines after a relevant line explain it better than those before.
         around = (line + step for line in telling for step in (0, 1, -1, 2))
         for line in (*around, *in_part):
             if line in scores and line not in shown and self._measure((line, line)) + GAP <= room:
@@ -116,13 +115,13 @@ class Passage:
         spans = list[Span]()
         for line in sorted(shown):
             if spans and line <= spans[-1][1] + 2 and (line - 1 in shown or line - 1 in scores):
-                spans[-1] = (spans[-1][0], line)  # a line that says that one is left out is as long as that one
+                spans[-1] = (spans[-1][0], line)  # a marker for one missing line is as long as that line
             else:
                 spans.append((line, line))
         return self._show(spans)
 
     def leave_out_asides(self, spans: Sequence[Span]) -> list[Span]:
-        """Return the lines that are in no long comment."""
+        """Return the lines without those in long comments."""
         code = list[Span]()
         for first, last in spans:
             at = first
@@ -136,8 +135,8 @@ class Passage:
     def _measure(self, span: Span) -> int:
         return self.lines.start(span[1] + 1) - self.lines.start(span[0])
 
-    def _show(self, spans: Sequence[Span]) -> Shown:
-        """Return the text of some of the lines; a line that says which stands for those left out."""
+    def _show(self, spans: Sequence[Span]) -> Excerpt:
+        """Return the text of some of the lines; a marker line names the omitted ones."""
         texts, at = list[str](), self.whole[0]
         for first, last in spans:
             if first > at:
@@ -147,17 +146,17 @@ class Passage:
             at = last + 1
         if at <= self.whole[1]:
             texts.append(f"… {at}-{self.whole[1]}")
-        return Shown("\n".join(texts), tuple(spans))
+        return Excerpt("\n".join(texts), tuple(spans))
 
 
 def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -> Passage:
-    """Return a chunk with the innermost function that most of it is a part of; tiny neighbours may be in it, too.
+    """Return a chunk with the innermost function that contains most of it; tiny neighbours may be included.
 
-    A comment stands for what it documents: that is shown in its place.
+    A comment stands for the definition it documents, which is shown in its place.
     """
     lines = symbols.lines if symbols is not None else Lines(data)
     part = (chunk.start_line, chunk.end_line)
-    # Other text on the chunk's own lines: it was cut inside a long line, and lines cannot show it.
+    # Other text on the chunk's lines means that it was cut inside a long line, which whole lines cannot show.
     beside = data[lines.start(part[0]) : chunk.start] + data[chunk.end : lines.start(part[1] + 1)]
     if beside.strip():
         return Passage(lines=lines, part=part, whole=part, text=data[chunk.start : chunk.end].decode("utf-8", SHOWN))
@@ -168,7 +167,7 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
     around = (np.isin(table[:, KIND], _CALLABLES) & is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
-    # The shortest around it is the innermost.
+    # The shortest enclosing function is the innermost.
     index = int(around[(ends - starts)[around].argmin()]) if len(around) else _find_below_comment(symbols, chunk)
     if index < 0:
         return Passage(lines=lines, part=part, whole=part, asides=_find_asides(symbols, part))
@@ -189,7 +188,7 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
 
 
 def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
-    """Return the function or type that begins below a chunk which is a comment for the most part; -1: none does."""
+    """Return the function or type that begins below a chunk that is mostly a comment; -1: there is none."""
     table, skips = symbols.parsed.definitions, symbols.parsed.skips
     shared = np.minimum(skips[:, 1], chunk.end) - np.maximum(skips[:, 0], chunk.start)
     at = int(skips[:, 0].searchsorted(chunk.end)) - 1
@@ -210,9 +209,9 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
 
 
 def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
-    """Return the lines of long comments to leave out of some lines; none where there is nothing else.
+    """Return the lines of long comments to leave out of a span; empty if there is nothing else in it.
 
-    A comment has nothing else on its lines. A text in quotes is one where it documents: after a colon, in Python.
+    A comment has its lines to itself. A quoted text counts if it is documentation: after a colon, in Python.
     """
     data, lines, skips = symbols.data, symbols.lines, symbols.parsed.skips
     low, high = skips[:, 0].searchsorted([lines.start(span[0]), lines.start(span[1] + 1)])
@@ -234,6 +233,6 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
         shown = next((line for line in range(first, last + 1) if _WORD.search(lines.text(line))), last)
         if last - first >= MOST_COMMENT and last > shown:
             asides.append((shown + 1, last))
-    # Then the comment is what was found, and is shown.
+    # If the comments are nearly everything, they are what was found, and are shown.
     is_all = sum(last - first + 1 for first, last in comments) > span[1] - span[0]
     return () if is_all else tuple(asides)

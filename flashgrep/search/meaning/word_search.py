@@ -1,7 +1,6 @@
-"""Lines for words: of the files with most of them until all texts are cut into chunks, then of the best chunks.
+"""Search for lines by words: in the files with most of them, or once all texts are cut, in the best chunks.
 
-Words are looked for in all their forms: who asks where accounts are hidden also means the code that says
-``hide_account``.
+Words match in all their forms: a question where accounts are hidden also means code that says ``hide_account``.
 """
 
 from collections import defaultdict
@@ -26,26 +25,26 @@ from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import SIZE, TEXT_ID, SearchStats, Snapshot
 
 _SHORTEST: Final = 3
-"""Letters of a form; of words as short as that, nearly all abbreviations, there are none."""
+"""Letters of a form; shorter words are mostly abbreviations and have no forms."""
 _VOWELS: Final = frozenset("aeiou")
 _LONGEST_DOUBLED: Final = 4
-"""Letters of a word that doubles its last one: ``stop``, ``stopped``; longer ones seldom do (``visit``)."""
+"""Most letters of a word that doubles its last one: ``stop``, ``stopped``; longer ones seldom do (``visit``)."""
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
-"""Endings after which a plural has ``es``."""
+"""Endings whose plural is formed with ``es``."""
 MOST_TEXTS = 60
-"""Texts looked at for their best lines: about 3 ms of reading."""
+"""Most texts searched for their best lines: about 3 ms of reading."""
 MOST_SCANNED = 3_000
-"""Files read because they are not in the index as they are: about 0.1 s."""
+"""Most files read because their current version is not indexed: about 0.1 s."""
 MOST_WALKS = 4
-"""Words of which ripgrep tells the files that have them, where more are not in the index than can be read."""
+"""Words for which ripgrep finds the files, if more files are not indexed than can be read."""
 ENOUGH_WORDS = 0.5
 SCANNED_WEIGHT = 0.8
-"""A file known by its words only, not by how telling they are, follows the best that are ranked."""
+"""A file found only by having words, without their weights, comes after the best that are ranked."""
 K1, B = 1.2, 0.75
 """BM25's usual constants."""
 SURE = 0.8
-"""A chunk with none of the words is shown from this score on: one in a thousand unrelated chunks reaches it, and of
-made-up words, which have parts of other words in common with code, almost none."""
+"""A chunk with none of the words is shown from this score on: one in a thousand unrelated chunks reaches it, and for
+made-up words, which share parts with words in code, almost none."""
 
 
 def spellings_of(question: str) -> list[tuple[bytes, ...]]:
@@ -55,7 +54,7 @@ def spellings_of(question: str) -> list[tuple[bytes, ...]]:
 
 @lru_cache(maxsize=1 << 12)
 def forms_of(word: str) -> tuple[str, ...]:
-    """Return what a lower-case word is in other numbers and tenses, as regular words are; not the word itself."""
+    """Return the other numbers and tenses of a lower-case word, by the rules for regular words."""
     if len(word) <= _SHORTEST or not word.isalpha():
         return ()
     bases = [word]
@@ -64,7 +63,7 @@ def forms_of(word: str) -> tuple[str, ...]:
         bases = [f"{word[:-3]}y"]
     elif rest != word and not rest.endswith("e") and not _VOWELS.isdisjoint(rest):
         is_doubled = rest[-1:] == rest[-2:-1] and not rest.endswith(("l", "s", "z"))
-        # Where the letters do not tell, both: ``hid`` and ``hide`` of ``hiding``.
+        # If the letters do not decide, both: ``hid`` and ``hide`` for ``hiding``.
         bases = [rest[:-1]] if is_doubled else [rest, f"{rest}e"]
     elif word.endswith(("ches", "shes", "sses", "xes", "zes")):
         bases = [word[:-2], word[:-1]]
@@ -84,10 +83,10 @@ def forms_of(word: str) -> tuple[str, ...]:
 
 
 def covered_share(families: Iterable[Family], text: bytes) -> float:
-    """Return the share of the weight of a question's words that a text has, 0 to 1; a form counts what it weighs."""
+    """Return the share, 0 to 1, of the weight of a question's words that a text contains; forms have own weights."""
     families = [*families]
-    # A word stands letter by letter in its identifier, so most identifiers need not be cut into words: those without
-    # the letters that a word and all its forms begin with.
+    # A word is part of its identifier letter by letter, so most identifiers need not be split: those without the
+    # common prefix of a word and all its forms.
     shared = (takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False)) for family in families)
     asked = ["".join(letter for letter, *_ in letters).encode() for letters in shared]
     names = [name for name in set(find_identifiers(text)) if any(map(name.lower().count, asked))]
@@ -98,9 +97,9 @@ def covered_share(families: Iterable[Family], text: bytes) -> float:
 
 
 def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
-    """Return, for the texts with most of the words, their line with most of them; ``score`` 0 to 1, best first.
+    """Return, for the texts with most of the words, the line with most of them; ``score`` 0 to 1, best first.
 
-    Files that are not in the index as they are now are read, up to MOST_SCANNED; their score is their share of words.
+    Files whose current version is not indexed are read, up to MOST_SCANNED; their score is their share of the words.
     """
     answer = Answer()
     words = [word.encode() for word in query_words(text)]
@@ -117,13 +116,13 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
 
 
 def rank_files(snapshot: Snapshot, text: str) -> list[bytes]:
-    """Return up to a few thousand files with most of a question's words, best first, whether indexed or not."""
+    """Return up to a few thousand files with most of a question's words, best first, indexed or not."""
     words = [word.encode() for word in query_words(text)]
     return [path for _, path in _score_files(snapshot, words, SearchStats())]
 
 
 def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
-    """Return each chunk as its line with most of the words of ``text``, or its first; scores stay."""
+    """Return each chunk as its line with most of the words of ``text``, or its first line; scores are unchanged."""
     words = spellings_of(text)
     answer = Answer(files_read=len({found.path for found in chunks}))
     for found in chunks:
@@ -137,7 +136,7 @@ def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
 
 
 def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 1) -> tuple[int, LineMatch]:
-    """Return the first line with most of the words, and how many it has; ``first``: the number of the first line.
+    """Return the first line with most of the words, and its number of words; ``first``: the first line's number.
 
     A line has a word if it has one of its spellings.
     """
@@ -145,7 +144,7 @@ def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 
     for number, line in enumerate(data.split(b"\n"), first):
         folded = line.lower()
         count = sum(any(map(folded.count, word)) for word in words)
-        if not count and not line.strip():  # a blank line is worth less than one without any of the words
+        if not count and not line.strip():  # a blank line ranks below one without any of the words
             count = -1
         if count > best[0]:
             best = (count, number, start, line)
@@ -178,7 +177,7 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
 
 
 def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
-    """Return unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
+    """Return unchanged files with their BM25 relative to the best; a word counts once per text, as with grams."""
     text_ids, sizes = snapshot.table.columns[:, TEXT_ID], snapshot.table.columns[:, SIZE].astype(np.float32)
     texts = np.unique(text_ids[text_ids > 0])
     if snapshot.reader is None or not len(texts):
@@ -191,9 +190,9 @@ def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float,
         found = snapshot.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
         if found is not None:
             found = found[found < len(scores)]
-            found = found[there[found]]  # a store has other projects' texts, too
+            found = found[there[found]]  # a store also has texts of other projects
             scores[found] += idf(len(texts), len(found))
-    # The size of a file stands for its number of words, which is not stored before texts are cut.
+    # The file size stands for the number of words, which is not stored before texts are cut.
     length = np.ones(len(scores), np.float32)
     length[text_ids] = sizes / max(1.0, float(sizes.mean()))
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
@@ -211,7 +210,7 @@ def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float,
 
 
 def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
-    """Return the files that have the longest of the words, those with the most telling ones first."""
+    """Return the files that have the longest of the words, those with the rarest ones first."""
     scores: dict[bytes, float] = defaultdict(float)
     for word in sorted(words, key=len, reverse=True)[:MOST_WALKS]:
         flags = pattern_flags(ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive"))

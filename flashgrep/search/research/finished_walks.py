@@ -1,7 +1,7 @@
-"""Recently finished walks of research, for the next pages of their answers.
+"""Cache of recently finished research walks, for the next pages of their answers.
 
-A kept walk is used only if it would be the same now: no file was added, removed or marked as changed, and each file
-read has the same size, times and inode. Otherwise the walk is repeated.
+A cached walk is used only if repeating it would give the same result: no file was added, removed or marked as changed,
+and each file that was read has the same size, times and inode.
 """
 
 import weakref
@@ -15,30 +15,30 @@ from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.model import FileStat
 from flashgrep.search.research.research_walk import Research
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import Kept, SnapshotSource
+from flashgrep.search.symbol_source import SnapshotSource, TextCache
 
 _MOST_BYTES: Final = 16 << 20
 _LARGEST: Final = 8 << 20
-"""Most bytes of a walk: a larger one is repeated for each page."""
+"""Most bytes of a cached walk; a larger one is repeated for each page."""
 _TEXT_FACTOR: Final = 3
-"""A text with its unpacked symbols, in texts."""
+"""Memory of a text with its unpacked symbols, as a multiple of the text."""
 _EACH: Final = 500
-"""Bytes of a symbol or an edge that was found, and of what is known of a file that was read."""
+"""Bytes for a symbol or an edge in the graph, and for the version of a file that was read."""
 _MOST_PENDING: Final = 1_000
-"""Most changed files for which two states of a project are compared."""
+"""Most changed files with which two states of a project are compared."""
 
 
 @dataclass(slots=True)
-class Reading:
-    """What a walk sees of the project, hop by hop."""
+class WalkState:
+    """The state of the project that a walk read, over all hops."""
 
     files: dict[bytes, FileStat | None] = field(default_factory=dict)
-    """The version of each file when it was read; None: it was not there."""
+    """The version of each file when it was read; None: it did not exist."""
     is_one_state: bool = True
     """Whether all hops saw one state of the project, and all files one version."""
     root: bytes = b""
     _table: weakref.ref[FileTable] | None = None
-    """Not held: of a large project it takes tens of megabytes."""
+    """A weak reference: for a large project the table takes tens of megabytes."""
     _pending: Mapping[bytes, Mark] = field(default_factory=dict)
     _unsaved: Mapping[bytes, UnsavedText] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Reading:
         return more
 
     def _is_of(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot has the same files, as far as is known without looking at them."""
+        """Whether a snapshot has the same files, as far as is known without accessing them."""
         return (
             self._table is not None
             and self._table() is snapshot.table
@@ -66,7 +66,7 @@ class Reading:
         )
 
     def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether the walk would be the same now."""
+        """Whether repeating the walk would give the same result."""
         if not self._is_of(snapshot):
             return False
         for path, stat in self.files.items():
@@ -76,11 +76,11 @@ class Reading:
         return True
 
 
-_walks: Final = Kept[tuple[Research, Reading]](_MOST_BYTES, _LARGEST)
+_walks: Final = TextCache[tuple[Research, WalkState]](_MOST_BYTES, _LARGEST)
 
 
-def keep_walk(question: Hashable, research: Research, reading: Reading) -> None:
-    """Keep a finished walk, and of the files that were read for it only those of the symbols found."""
+def keep_walk(question: Hashable, research: Research, reading: WalkState) -> None:
+    """Cache a finished walk; of the files it read, only those with symbols in the graph are kept."""
     if not reading.is_one_state:
         return
     research.release_files()
@@ -91,6 +91,6 @@ def keep_walk(question: Hashable, research: Research, reading: Reading) -> None:
 
 
 def find_walk(question: Hashable, snapshot: Snapshot) -> Research | None:
-    """Return the kept walk of a question if it would be the same now; do not modify it."""
+    """Return the cached walk of a question if it is still current; do not modify it."""
     found = _walks.find((snapshot.root.path, question))
     return found[0] if found is not None and found[1].is_current(snapshot) else None

@@ -1,4 +1,4 @@
-"""Importers of a file: written module names, followed to the files they lead to."""
+"""Finds the importers of a file: follows written module names to files."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resoluti
 
 _PARTS: Final = re.compile(r"[./\\]+|::")
 _DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.ASCII)
-"""Modules of packages in an import of Python."""
+"""Dotted module names in Python imports."""
 
 
 def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
-    """Return the files that a module may mean as it is written, with or without folders and endings."""
+    """Return the files that a written module name may refer to, with or without folders and endings."""
     asked = [part for part in _PARTS.split(written) if part]
     if not asked:
         return []
@@ -40,7 +40,7 @@ def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
 def find_importers(
     module: Definition, files: Iterable[tuple[bytes, FileSymbols]], names: Names
 ) -> Iterator[tuple[Use, Resolution]]:
-    """Yield where files import a module; a name alone tells it where nobody knows what modules lead to."""
+    """Yield the imports of a module in files; if the language's modules are not resolved, the name alone decides."""
     for path, symbols in files:
         if path == module.path:
             continue
@@ -57,7 +57,7 @@ def _follow_imports(
     written = [*(one for several in known.names.values() for one in several), *known.stars]
     tried = [(one.offset, one.module) for one in (*written, *known.exports.values(), *known.export_stars)]
     if symbols.language == "python":
-        # What is imported may be a module of a package; ``import a.b`` binds a alone.
+        # An imported name may be a submodule; ``import a.b`` binds only ``a``.
         named = ((one, "" if one.module.endswith(".") else ".") for one in written if one.name not in {WHOLE, ALL})
         tried += [(one.offset, f"{one.module}{dot}{one.name}") for one, dot in named]
         texts = ((start, symbols.data[start:end]) for start, end in symbols.parsed.statements.tolist())
@@ -72,7 +72,7 @@ def _follow_imports(
 def _match_name(
     path: bytes, symbols: FileSymbols, module: Definition, names: Names
 ) -> Iterator[tuple[int, Resolution]]:
-    """Yield the same where only includes are followed, and else the module's name has to do."""
+    """Yield the imports of a module by its name; only includes are resolved."""
     if not is_same_family(symbols.language, module.language):
         return
     included = module.path in names.includes.near(path)

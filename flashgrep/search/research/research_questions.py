@@ -1,4 +1,4 @@
-"""What a question about code asks: in words, or by a kind and names."""
+"""Parses questions about code, written in words or as a kind and names."""
 
 import re
 from dataclasses import dataclass
@@ -69,36 +69,36 @@ _ARTICLE: Final = re.compile(
 _QUESTION: Final = re.compile(r"(?:who|what|which|where|how)\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[\w$]+)*")
 _LIKE_CODE: Final = re.compile(r"\w[A-Z]|[_$.:(`\d]")
-"""What words of plain language do not have."""
+"""Characters that plain words do not have."""
 ASKED: Final = (
     "callers of X", "what does X call", "where is X used", "what implements X", "subclasses of X", "base classes of X",
     "type hierarchy of X", "what overrides C.m", "what imports M", "path from A to B", "impact of X",
     "impact of PATH:10-20", "unused code in PATH", "where is X defined",
 )  # fmt: skip
-"""What can be asked in words."""
+"""The forms of questions in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuestion:
-    """A question understood: ``names`` as written, two of them for a path, none where it is unknown."""
+    """A parsed question: ``names`` as written, two for a path, none if the question is unknown."""
 
     kind: Kind
     names: tuple[str, ...]
 
 
 def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
-    """Return what a question asks, in words, or of the names in it where the kind is given.
+    """Return the parsed question, from words, or from names if the kind is given.
 
-    One of no known form asks where the only name is used that looks like one of code; else it is unknown.
+    An unknown form asks for usages if it has exactly one name that looks like code; otherwise it is unknown.
     """
     if kind is not None:
         words = query.replace("->", " ").split()
         return ResearchQuestion(kind, tuple(words) if kind != "path" else (words[0], words[-1]))
     text = _ARTICLE.sub("", " ".join(query.split()))
-    if _QUESTION.match(text):  # else it may be a name of Ruby's
+    if _QUESTION.match(text):  # otherwise it may be part of a Ruby name
         text = text.removesuffix("?")
     for known, pattern in _PATTERNS:
-        # ``re`` keeps what it has compiled. Compiling all at import took a fiftieth of a daemon's start.
+        # ``re`` caches compiled patterns. Compiling all of them at import took a fiftieth of the daemon's start.
         if found := re.search(pattern, text, re.IGNORECASE):
             return ResearchQuestion(known, tuple(name for name in found.groups() if name))
     names = [re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word) for word in query.split() if _LIKE_CODE.search(word)]

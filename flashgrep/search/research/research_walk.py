@@ -1,7 +1,7 @@
-"""Research: what calls, uses, implements or imports what, followed hop by hop, each symbol and each line once.
+"""Code research: follows calls, uses, implementations and imports hop by hop; each symbol and line counts once.
 
-``research_questions`` says what a question asks. ``Research.advance`` makes one hop, so that the caller can report
-progress, or stop, between hops. Budgets bound every hop; what they cut is counted in ``left_out``.
+``research_questions`` parses the question. ``Research.advance`` makes one hop, so that the caller can report progress
+or stop between hops. Budgets bound every hop; ``left_out`` counts what they cut.
 """
 
 import os
@@ -26,7 +26,7 @@ from flashgrep.search.resolution.definitions import Ancestors, Definitions, find
 from flashgrep.search.resolution.exports import find_overloads
 from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.modules import Modules
-from flashgrep.search.resolution.plain_text import imported_as
+from flashgrep.search.resolution.plain_text import find_aliases
 from flashgrep.search.resolution.resolver import OVERRIDDEN, PROVEN, SEEN, Resolver, Use
 from flashgrep.search.resolution.symbol_graph import (
     GUESS,
@@ -46,15 +46,15 @@ from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
 MOST_FRONTIER: Final = 60
-"""Symbols followed in one hop, the surest first."""
+"""Most symbols followed in one hop."""
 MOST_FILES: Final = 2_000
-"""Files looked at for one name: a name in more is not a name to follow."""
+"""Most files examined for one name: a name in more is not worth following."""
 MOST_ALIASES: Final = 50
-"""Other names followed of what is asked about."""
+"""Most aliases followed for one name."""
 LEAST: Final = 0.3
-"""Edges less sure than this are counted, not shown."""
+"""Edges with less confidence are counted, not shown."""
 FOLLOWED: Final = 0.5
-"""Edges less sure than this are shown and not followed."""
+"""Edges with less confidence are shown but not followed."""
 PATH_HOPS: Final = 6
 MOST_VAGUE: Final = 200
 _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
@@ -72,25 +72,25 @@ _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
     "overrides": frozenset(),
     "impact": frozenset({"call", "reference", "implementation"}),
 }
-"""Questions whose chains are read from what is asked about to those that use it, and which uses they follow."""
+"""Questions whose chains lead from what was asked about to its users, and the roles of the uses they follow."""
 
 
 _BY_NAME: Final = frozenset({
     "callers", "callees", "implementations", "supertypes", "usages", "imports", "definition", "hierarchy",
 })  # fmt: skip
-"""Questions that a name without a definition here can answer."""
+"""Questions that can be answered for a name without a definition in the project."""
 
 
 @dataclass(slots=True)
 class Research:
-    """One question, its graph so far, and where the next hop starts."""
+    """One question, its graph so far, and the start of the next hop."""
 
     query: str
     depth: int
     deadline: float | None = None
     kind: Kind | None = None
     path: bytes | None = None
-    """The file whose lines are asked about (``lines_path``), as the project names it."""
+    """The file whose lines were asked about (``lines_path``), as the project names it."""
     question: ResearchQuestion = field(init=False)
     graph: Graph = field(default_factory=Graph)
     roots: list[Definition] = field(default_factory=list)
@@ -106,13 +106,13 @@ class Research:
     skipped: dict[str, int] = field(default_factory=dict)
     """Files that were declined, counted by reason."""
     vague: list[UncertainUse] = field(default_factory=list)
-    """Some of the uses that ``unsure`` counts, those that were met first."""
+    """The first uses of those that ``unsure`` counts."""
     _definitions: Definitions = field(init=False)
     _ancestors: Ancestors = field(init=False)
     _names: Names = field(init=False)
     _frontier: list[Definition] = field(default_factory=list)
     _ahead: list[Definition] = field(default_factory=list)
-    """Of a path, where the hop from its beginning starts; ``_frontier`` is that from its end."""
+    """For a path: where the next hop from its beginning starts; ``_frontier`` is for the hop from its end."""
     _bases: set[tuple[bytes, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -120,22 +120,22 @@ class Research:
 
     @property
     def is_inward(self) -> bool:
-        """Whether chains are read from what was asked about to those that use it."""
+        """Whether chains lead from what was asked about to its users."""
         return self.question.kind in _INWARD_ROLES
 
     @property
     def _lines(self) -> re.Match[str] | None:
-        """Return the file and the lines, if an impact of lines is asked for."""
+        """The file and lines, if the question is the impact of lines."""
         return _LINES.fullmatch(self.question.names[0]) if self.question.kind == "impact" else None
 
     @property
     def lines_path(self) -> str | None:
-        """Return the file whose lines are asked about, as it is written."""
+        """The file whose lines were asked about, as written in the question."""
         return self._lines[1] if self._lines is not None else None
 
     @property
     def missing_names(self) -> list[str]:
-        """Return the names asked about that nothing here defines."""
+        """The names in the question that have no definition in the project."""
         if self.question.kind in {"unknown", "unused"} or self._lines is not None:
             return []
         meant = (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
@@ -143,28 +143,28 @@ class Research:
 
     @property
     def hops(self) -> int:
-        """How many hops there may be."""
+        """The most hops."""
         return PATH_HOPS if self.question.kind == "path" else self.depth
 
     def _is_shown(self, how: Resolution) -> bool:
-        """Whether an edge is sure enough: guesses are told of what was asked about, not of who uses that."""
+        """Whether an edge is certain enough to show: guesses only for what was asked about, not for its users."""
         return self._is_followed(how) or (self.hop == 1 and how.confidence >= LEAST)
 
     def _is_followed(self, how: Resolution) -> bool:
-        """Whether what an edge leads to is followed: a path may lead over what a base's method runs."""
+        """Whether an edge is certain enough to follow: a path may also pass through an overridden method."""
         return how.confidence >= FOLLOWED or (self.question.kind == "path" and how.how == OVERRIDDEN)
 
     def advance(self, source: SymbolSource) -> bool:
-        """Find the roots, then make one hop a call; return whether there is more to follow."""
+        """Make one hop, after finding the roots in the first call; return whether there is more to follow."""
         kind, is_first = self.question.kind, not self.hop
         if is_first:
             self._definitions = Definitions(source, never=frozenset({"package"}))
             self.skipped = self._definitions.skipped
             self._ancestors = Ancestors(self._define)
-            # What a name stands for in a file that was opened holds for all hops.
+            # A name's meaning in an opened file holds for all hops.
             self._names = Names(Modules(source), self._definitions.open, self._define)
             self._find_roots()
-        # Files that were opened are kept, but what names lead to is asked of the new state.
+        # Opened files are kept, but candidates come from the new state.
         self._definitions.source = source  # each hop sees the project as it is then
         self.hop += 1
         frontier, self._frontier = self._frontier, []
@@ -175,7 +175,7 @@ class Research:
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
         frontier = frontier[:MOST_FRONTIER]
         follow = self._find_overrides if kind == "overrides" else self._follow_inward
-        # Of a hierarchy, other subtypes of a base were not asked about.
+        # In a hierarchy, other subtypes of a base were not asked about.
         below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
         for module in [one for one in below if one.index < 0]:
             self._follow_importers(module)
@@ -191,19 +191,19 @@ class Research:
         self.files_read = len(self._definitions.files)
         more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
         if kind == "path":
-            ways = self.graph.find_ways(self.goals, self.roots)
+            ways = self.graph.find_shortest_paths(self.goals, self.roots)
             self.is_reached, more = bool(ways), more and not ways
-            if not more:  # what else was met says nothing
+            if not more:  # everything off the path is irrelevant
                 self.graph.keep(ways, [*self.goals, *self.roots])
         return more
 
     def release_files(self) -> None:
-        """Let go of what is needed to follow anything further."""
+        """Release what is only needed to follow further edges."""
         del self._definitions, self._ancestors, self._names
         self._frontier, self._ahead = [], []
 
     def _find_uses_by_name(self, kind: Kind) -> None:
-        """Find the uses of a name that is not defined here: a library's protocol, say."""
+        """Find the uses of a name that is not defined here: for example a library's protocol."""
         name = split_name(self.question.names[0])[1]
         by_name = Resolution(GUESS, "name only")
         for use, role in self._find_uses(name, _INWARD_ROLES.get(kind, _ANY_USE)):
@@ -215,13 +215,13 @@ class Research:
 
     @property
     def answers(self) -> set[SymbolKey]:
-        """The symbols that answer the question: what was asked about is one where something leads to it."""
+        """The symbols that answer the question; what was asked about is included if an edge leads to it."""
         nodes = self.graph.nodes
         ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
         told = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
         return told | {key for key, node in nodes.items() if node.hop}
 
-    # Where to begin
+    # Roots
 
     def _find_roots(self) -> None:
         kind, names = self.question.kind, self.question.names
@@ -242,7 +242,7 @@ class Research:
                 self.roots += [Definition(path, symbols, -1) for path, symbols in files]
         for root in self.roots:
             self.graph.add_node(root, 0)
-        # To a place that is not there no path leads.
+        # There is no path if one of its ends does not exist.
         if kind == "path" and self.goals and self.roots:
             for goal in self.goals:
                 self.graph.add_node(goal, 0)
@@ -251,14 +251,14 @@ class Research:
         self._frontier = list(self.roots) if is_followed else []
 
     def _find_by_name(self, written: str) -> list[Definition]:
-        """Return the definitions a name as written may mean."""
+        """Return the definitions that a name as written may refer to."""
         qualifiers, name = split_name(written)
         found = self._define(name) or self._define(name.removeprefix("#"))  # a private name of JavaScript
         if not qualifiers:
-            # Case is only given up for a name that would otherwise find nothing.
+            # Case is ignored only if nothing matches exactly.
             if not found and self.question.kind != "imports":
                 found = self._define(name, fold=True)
-        else:  # by the scopes around, or by the file's own name
+        else:  # by enclosing scopes, or by the file's own name
             ending = "." + ".".join(qualifiers)
             found = [
                 one
@@ -268,7 +268,7 @@ class Research:
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
     def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
-        """Return all definitions of a name, overloads as the first; declarations only where nothing defines it."""
+        """Return all definitions of a name, overloads as one; declarations only if there is no definition."""
         found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
         return list({one.key: one for one in found}.values())
 
@@ -284,7 +284,7 @@ class Research:
                 self.graph.add_edge(_make_edge(use, user, module, "import", resolution))
 
     def _follow_inward(self, name: str, targets: list[Definition]) -> None:
-        """Find who uses definitions of one name."""
+        """Find the users of definitions with one name."""
         resolver = self._make_resolver(name)
         for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
             is_base, is_told, vague = role == "implementation", False, None
@@ -297,13 +297,13 @@ class Research:
                     vague = resolution
                     continue
                 is_told, user = True, self._user_of(use, role)
-                # Added before the edge: a node over the limit takes no edge.
+                # The node before the edge: a node over the limit gets no edge.
                 is_new = self._add(user)
                 if user.key in self.graph.nodes:
                     self.graph.add_edge(_make_edge(use, user, target, role, resolution))
                     if is_base:
                         self._note_conformance(use, user, name)
-                # A file's top level is called by nobody: there is nothing to follow.
+                # A file's top level has no callers, so there is nothing to follow.
                 if is_new and self._is_followed(resolution) and user.index >= 0:
                     self._frontier.append(user)
             if vague is not None and not is_told:
@@ -314,7 +314,7 @@ class Research:
                     self.vague.append(UncertainUse(use.path, line, text, vague))
 
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
-        """Find the types that are of an interface without saying so, if types are asked for."""
+        """Find the types that satisfy an interface without declaring it, if types are asked for."""
         for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
             found, left_out = find_conforming(self._names, target)
             self.left_out, self.complete = self.left_out + left_out, self.complete and not left_out
@@ -328,7 +328,7 @@ class Research:
                     self._frontier.append(one)
 
     def _find_overrides(self, name: str, targets: list[Definition]) -> None:
-        """Find what types that build upon the targets' own define in place of them."""
+        """Find the overrides of the targets in subtypes of their types."""
         owned = [(one, self._names.owner_of(one)) for one in targets]
         for rival in self._define(name):
             owner = self._names.owner_of(rival)
@@ -351,13 +351,13 @@ class Research:
                     self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
 
     def _follow_outward(self, user: Definition, mark: Literal["call", "base"]) -> None:
-        """Find what a definition calls or builds upon."""
+        """Find what a definition calls, or its base types."""
         if user.index < 0:
             return
         symbols, offsets = user.symbols, user.symbols.parsed.marked(mark)
         indexes = [one.index for one in find_overloads(user)]
         if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
-            # Who calls a type has its constructors run, not all that is in it.
+            # Calling a type runs its constructors, not everything in it.
             inner = (at for at in range(len(symbols.rows)) if symbols.parent(at) == user.index)
             indexes = [at for at in inner if symbols.kind(at) == "constructor" or symbols.name(at) in _CONSTRUCTORS]
         rows = [symbols.row(index) for index in indexes]
@@ -377,7 +377,7 @@ class Research:
             found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
             if not found:
                 continue
-            # A call has one target; of several definitions the surest is told.
+            # A call has one target; of several definitions the most certain is reported.
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
             if not self._is_shown(resolution):
                 self.unsure += 1
@@ -395,11 +395,11 @@ class Research:
     def _find_uses(
         self, name: str, roles: frozenset[str], targets: Sequence[Definition] = ()
     ) -> Iterator[tuple[Use, Role]]:
-        """Yield the places where a name is used, and those of other names it is imported or exported under.
+        """Yield the uses of a name, and of the aliases under which it is imported or exported.
 
-        ``targets``: definitions of it; calls are left out that can mean none of them.
+        ``targets``: definitions of the name; calls that can refer to none of them are left out.
         """
-        # Names to look for, each in all files or in the one that knows it so.
+        # Names to search for, each in all files or only in the file with the alias.
         waiting: list[tuple[str, bytes | None]] = [(name, None)]
         seen = set(waiting)
         while waiting:
@@ -414,7 +414,7 @@ class Research:
                             waiting.append(alias)
                 if roles == {"call"}:
                     if targets and not may_mean.accepts(path, symbols):
-                        continue  # what is called there has not to be unpacked
+                        continue  # nothing called there needs to be unpacked
                     yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
                     continue
                 for offset, role in symbols.places(called):
@@ -422,9 +422,9 @@ class Research:
                         yield Use(path, symbols, offset), role
 
     def _aliases(self, path: bytes, symbols: FileSymbols, name: str) -> Iterator[tuple[str, bytes | None]]:
-        """Yield names that a file gives to what it knows as the name, each with the only file that knows it so."""
+        """Yield a file's aliases for a name, each with the file if the alias is known only there."""
         if symbols.language not in SCOPED:
-            yield from ((alias, None if is_given_on else path) for alias, is_given_on in imported_as(symbols, name))
+            yield from ((alias, None if is_given_on else path) for alias, is_given_on in find_aliases(symbols, name))
             return
         if not may_rename(symbols, name):
             return
@@ -448,7 +448,7 @@ class Research:
         return Resolver(self._define(name), self._ancestors.find, self._names)
 
     def _user_of(self, use: Use, role: Role) -> Definition:
-        """Return the symbol a use is in; the type an extension extends, where that is defined here."""
+        """Return the symbol that contains a use; for an extension, the extended type if it is defined here."""
         if role == "import":
             return Definition(use.path, use.symbols, -1)
         user = Definition(use.path, use.symbols, use.symbols.enclosing(use.offset))
@@ -476,7 +476,7 @@ class Research:
                 yield path, symbols
 
     def _bound(self, paths: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield paths as long as there is time, and no more than ``MOST_FILES``."""
+        """Yield paths until the deadline, at most ``MOST_FILES``."""
         for number, path in enumerate(paths):
             if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
                 self.complete = False

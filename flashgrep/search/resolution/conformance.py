@@ -8,8 +8,8 @@ from typing import Final
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.imports import ECMA
 from flashgrep.ingest.parse.model import NAME_END, TYPE_KINDS
-from flashgrep.search.resolution.ecma_signatures import may_stand_for
-from flashgrep.search.resolution.go_signatures import is_method_asked_for
+from flashgrep.search.resolution.ecma_signatures import may_implement
+from flashgrep.search.resolution.go_signatures import implements_method
 from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.symbol_graph import Definition, Resolution
 
@@ -44,9 +44,9 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
             checkpoint()
             own = [value.definition for value in names.member(owner, one.name) if value.definition is not None]
             if one.language == "go":
-                own = [other for other in own if is_method_asked_for(names, one, other, owner, interface)]
+                own = [other for other in own if implements_method(names, one, other, owner, interface)]
             elif one.kind == "method" and one.language in ECMA:
-                own = [other for other in own if may_stand_for(other, one)]
+                own = [other for other in own if may_implement(other, one)]
             if not own:
                 return None
         return ()

@@ -31,7 +31,7 @@ class Signature(NamedTuple):
     result: frozenset[str]
 
 
-def may_stand_for(own: Definition, asked: Definition) -> bool:
+def may_implement(own: Definition, asked: Definition) -> bool:
     """Whether, by the text of two methods, one may implement the other."""
     data, start = own.symbols.data, own.symbols.row(own.index)[NAME]
     if _HIDDEN.search(data, max(0, start - _MOST_BEFORE), start):

@@ -29,7 +29,7 @@ _MOST: Final = 4_000
 Types = tuple[str, ...]
 
 
-def is_method_asked_for(
+def implements_method(
     names: Names, asked: Definition, own: Definition, owner: Definition, interface: Definition
 ) -> bool:
     """Whether a type's member is the method that an interface requires; generic types are not compared."""

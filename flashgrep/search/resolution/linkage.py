@@ -11,7 +11,7 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import NAME, START
 from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
-from flashgrep.search.symbol_source import Kept, SymbolSource
+from flashgrep.search.symbol_source import SymbolSource, TextCache
 
 LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 """Languages in which a function that is not static has one definition per program."""
@@ -26,7 +26,7 @@ _FOLDERS: Final = (b"", b"include", b"src", b"inc")
 """Usual include folders, tried below each enclosing folder: compiler options are not read."""
 _MOST_FOUND: Final = 20_000
 """Most resolved includes cached for a project, about 5 MB."""
-_written = Kept[tuple[bytes, ...]](4_000)
+_written = TextCache[tuple[bytes, ...]](4_000)
 """Includes of files as written, about a kilobyte each: every question about C follows the same headers."""
 _UNKNOWN: Final = b"\0"
 

@@ -88,11 +88,11 @@ def find_name_at(
         if source.read(path) is None:
             shown = path_to_text(path)
             raise NotFound(f"no such file: {shown}", reason="file_not_found", path=shown)
-        return NoResult("no_language", "symbols are known of no file of this name")
+        return NoResult("no_language", "files with this name have no symbols")
     found = read_line(symbols, line)
     if found is None:
         last = symbols.lines.line(len(symbols.data))
-        raise InvalidRange(f"line {line}: the file has {last}", lines=last)
+        raise InvalidRange(f"line {line} is past the end (the file has {last})", lines=last)
     start, text = found
     at = find_column(text, column, encoding)
     root = tree_of(symbols) if at is not None else None

@@ -257,7 +257,7 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
     return None
 
 
-def imported_as(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
+def find_aliases(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
     """Return the aliases under which a file imports a name, each with whether other files may import the alias."""
     if symbols.language in DOTTED:
         named = (one for some in imports_of(symbols).names.values() for one in some if one.name == name != one.local)

@@ -149,7 +149,7 @@ class Resolver:
             passed = [one for one in imports_of(symbols).exports.values() if one.name == word and one.module]
             meant = self.names.import_value(use.path, passed[0]) if passed else None
         if meant is None and on is not None:
-            return self.guess_of(use)
+            return self.make_guess(use)
         literal = (
             find_literal(symbols, word, use.offset) if meant is None or any(one.is_variable for one in meant) else None
         )
@@ -166,7 +166,7 @@ class Resolver:
         over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
         return lambda target: self.compare(use, target, keys, over)
 
-    def guess_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
+    def make_guess(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that estimates, from measurements, whether a use on an unknown receiver means a target."""
         in_sight: list[Definition] = []
         if use.symbols.word_at(use.offset) not in EVERYDAY and len(self.rivals) <= _MOST_RIVALS:

@@ -209,7 +209,7 @@ class Graph:
                     return found
         return found
 
-    def find_ways(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
+    def find_shortest_paths(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
         """Return the edges on the shortest paths from any start to any end."""
         steps, back = dict[SymbolKey, list[SymbolKey]](), dict[SymbolKey, list[SymbolKey]]()
         for edge in self.edges:

@@ -197,12 +197,12 @@ class _Process(Generic[KeyT]):
                 try:
                     self._start()
                 except ChildEnded:
-                    raise Busy("out of resources: ast-grep does not start again") from None
+                    raise Busy("out of resources: ast-grep did not restart") from None
             self._batch.popleft()
             # The text that ended the process is skipped; the rest of the batch is sent again.
             if found is None:
                 self.send(self._batch)
-            yield text, Skipped("unparsed", "ast-grep crashed, or took too long") if found is None else found
+            yield text, Skipped("unparsed", "ast-grep crashed or took too long") if found is None else found
 
     def _write(self, message: bytes) -> None:
         self._pipes.write(message, time.monotonic() + STOPPED_SECONDS)

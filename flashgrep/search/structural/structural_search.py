@@ -125,7 +125,7 @@ def _choose(
     # if none parses better.
     if len(whole) < len(good) and (question.is_chosen or not whole):
         broken = ", ".join(sorted(good.keys() - whole.keys()))
-        answer.detail = f"the pattern is no whole code of {broken}: give an expression, a statement or a definition"
+        answer.detail = f"the pattern is not complete code in {broken}: use an expression, a statement or a definition"
         whole = good
     if parsed and not whole:
         raise BadPattern(f"pattern: {min(found.problem for found in parsed.values())}", at=0, construct="")

@@ -50,7 +50,7 @@ def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
                 caller = place_of(Definition(use.path, use.symbols, around), use.resolution)
             steps[key] = Step(caller, use.symbols)
         steps[key].uses.append((use.start, use.end))
-    return _put_together(found, steps.values())
+    return _make_hierarchy(found, steps.values())
 
 
 def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
@@ -60,7 +60,7 @@ def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
     # Calls in nested functions belong to those.
     uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
-    return _put_together(found, _follow(navigator, uses, found))
+    return _make_hierarchy(found, _follow(navigator, uses, found))
 
 
 def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
@@ -69,7 +69,7 @@ def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     found = navigator.find_definitions(named)
     uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
     steps = [step for step in _follow(navigator, uses, found) if step.place.kind in {*TYPE_KINDS, "type"}]
-    return _put_together(found, steps)
+    return _make_hierarchy(found, steps)
 
 
 def _follow(navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigation) -> list[Step]:
@@ -106,7 +106,7 @@ def _callable_around(symbols: FileSymbols, offset: int, but: int = -1) -> int:
     return around
 
 
-def _put_together(found: Navigation, steps: Iterable[Step]) -> Hierarchy:
+def _make_hierarchy(found: Navigation, steps: Iterable[Step]) -> Hierarchy:
     ordered = sorted(steps, key=lambda step: (step.place.path, step.place.start))
     return Hierarchy(
         places=[step.place for step in ordered],

@@ -18,7 +18,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.search.other_sources import Meaning, Told
+from flashgrep.search.other_sources import Meaning, SourceOccurrence
 from flashgrep.search.resolution.conformance import find_conforming
 from flashgrep.search.resolution.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.resolution.exports import Values
@@ -111,7 +111,7 @@ class Navigator:
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
             if named.module:
-                found.no_result = NoResult("outside", f"{named.module} is no module of the project")
+                found.no_result = NoResult("outside", f"{named.module} is not a module of the project")
             elif self.define(named.text, named):
                 found.no_result = NoResult(
                     "outside", f"{named.text} here does not refer to a definition in the project"
@@ -152,7 +152,7 @@ class Navigator:
                     if above is not None and above.key in below:
                         found.places.append(place_of(one, below[above.key]))
         if targets and not found.places:
-            found.no_result = NoResult("unimplemented", f"nothing is known to build upon {named.text}")
+            found.no_result = NoResult("unimplemented", f"{named.text} has no known implementation")
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         return found
 
@@ -359,10 +359,10 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
 
 def place_definitions(told: Meaning) -> list[Place]:
     """Return the places of another source's definitions."""
-    return [place_occurrence(one, Resolution(1.0, told.told_by.how)) for one in told.definitions]
+    return [place_occurrence(one, Resolution(1.0, told.source.how)) for one in told.definitions]
 
 
-def place_occurrence(told: Told, how: Resolution) -> Place:
+def place_occurrence(told: SourceOccurrence, how: Resolution) -> Place:
     """Return the place of another source's definition."""
     index = told.symbols.index_at(told.start)
     if index >= 0:

@@ -78,7 +78,7 @@ class ReferenceSearch:
             names = self._find_names(named.text, first, () if meaning is None else meaning.files)
         for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
             found.files_read += 1
-            told = self.tell_uses(meaning, path, defined)
+            told = self.find_source_uses(meaning, path, defined)
             # Another source may know uses under different names, so its positions are added to those of the words.
             places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
             for offset, name in sorted((places | {at: named.text for at in told if told[at]}).items()):
@@ -103,13 +103,13 @@ class ReferenceSearch:
                     continue
                 yield Place(path, symbols, offset, offset + len(name.encode()), resolution, role=role)
 
-    def tell_uses(
+    def find_source_uses(
         self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
     ) -> dict[int, list[Place]]:
         """Return another source's uses in a file, by offset; an empty list where a name refers to something else."""
         if meaning is None:
             return {}
-        teller, open_file, how = meaning.told_by, self._navigator.open, Resolution(1.0, meaning.told_by.how)
+        teller, open_file, how = meaning.source, self._navigator.open, Resolution(1.0, meaning.source.how)
         told: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
         for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
             use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
@@ -224,7 +224,7 @@ class UnusedSearch:
                     if self.checked >= MOST_DEFINITIONS:
                         self.complete = False
                         return
-                    reason = explain_unknown(one, navigator) or find_use(one, source, navigator)
+                    reason = explain_possible_use(one, navigator) or find_use(one, source, navigator)
                     self.checked += 1
                     if reason is None:
                         self.unused.append(one)
@@ -254,7 +254,7 @@ class UnusedSearch:
                     yield Definition(path, symbols, index)
 
 
-def explain_unknown(one: Definition, navigator: Navigator) -> str | None:
+def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
     """Return why a definition may be used although no name refers to it; None if no reason is known."""
     symbols, name = one.symbols, one.name
     row = symbols.row(one.index)
@@ -264,10 +264,10 @@ def explain_unknown(one: Definition, navigator: Navigator) -> str | None:
     above = symbols.data[max(0, head - _LINE) : head].rstrip().rpartition(b"\n")[2].lstrip()
     if above.startswith((b"@", b"#[", b"[")) or symbols.data[head : row[NAME]].lstrip().startswith((b"@", b"#[")):
         return "decorated"
-    return explain_seen(one, navigator)
+    return explain_visibility(one, navigator)
 
 
-def explain_seen(one: Definition, navigator: Navigator) -> str | None:
+def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
     """Return why code outside the project, or a base type, may use a definition; None if no reason is known."""
     symbols, around = one.symbols, one.symbols.parent(one.index)
     language, is_python = LANGUAGES[symbols.language], symbols.language == "python"
@@ -289,7 +289,7 @@ def explain_seen(one: Definition, navigator: Navigator) -> str | None:
     own, names = Definition(one.path, symbols, owner), navigator.names
     rivals = (names.owner_of(rival) for rival in navigator.define(one.name) if rival.key != one.key)
     is_asked = any(rival is not None and conforms(names, own, rival) for rival in rivals)
-    return "asked for by an interface" if is_asked else None
+    return "required by an interface" if is_asked else None
 
 
 def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:

@@ -15,7 +15,7 @@ from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantise
 from flashgrep.index.word_impacts import Family, Fields, find_words
 from flashgrep.index.writer import Writer
-from flashgrep.search.meaning.chunk_index import Known, MeaningIndex, Recall, Texts, idf, weigh_words
+from flashgrep.search.meaning.chunk_index import ChunkState, MeaningIndex, Recall, Texts, idf, weigh_words
 from flashgrep.search.meaning.fusion import RULES, Candidate
 from tests.search.meaning.test_meaning_store import ROOT, add_text
 
@@ -54,11 +54,11 @@ class Shelf:
         rows = [FileRow(path.encode(), text_id, "", 1, 0, 0, 0) for path, text_id in sorted(self.files.items())]
         return FileTable.of(rows)
 
-    def texts(self, known: Known) -> Texts:
+    def texts(self, known: ChunkState) -> Texts:
         """Return what is known of the texts of files."""
         return Texts.of(known, self.table())
 
-    def known(self) -> tuple[MeaningIndex, Known]:
+    def known(self) -> tuple[MeaningIndex, ChunkState]:
         """Return what is known, by the embedded model."""
         index = MeaningIndex(self._folder, ROOT, "{}", {})
         return index, index.at(self.writer.connection)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from flashgrep.index.chunks import ChunkMap
 from flashgrep.index.vectors import Floats, Vectors, append, new_name, quantise
-from flashgrep.search.meaning.chunk_index import Known, whole_similarity
+from flashgrep.search.meaning.chunk_index import ChunkState, whole_similarity
 
 
-def known(folder: Path, sizes: list[int], seed: int) -> tuple[Known, Floats]:
+def known(folder: Path, sizes: list[int], seed: int) -> tuple[ChunkState, Floats]:
     """Return an index of texts with so many chunks each, numbered from 11, and its vectors."""
     rows = np.random.default_rng(seed).standard_normal((sum(sizes), 24)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -23,7 +23,7 @@ def known(folder: Path, sizes: list[int], seed: int) -> tuple[Known, Floats]:
     counts = np.array(sizes, np.int64)
     first = np.cumsum(counts) - counts
     of = ChunkMap.of(first, counts, np.arange(11, 11 + len(sizes)))
-    return Known(of, of, vectors, None, ""), rows
+    return ChunkState(of, of, vectors, None, ""), rows
 
 
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12), seed=st.integers(0, 2**32))
@@ -61,5 +61,5 @@ def test_rows_are_found_by_text_and_place_in_whatever_order_the_texts_were_embed
         for place in range(count)
     }
     asked = [(text_id, place) for text_id in range(100) for place in range(5)]
-    found = Known(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
+    found = ChunkState(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
     assert {key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0} == truth

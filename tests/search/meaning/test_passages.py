@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.search.meaning.current_chunks import cut_chunks
-from flashgrep.search.meaning.passages import MOST_HEAD, MOST_WHOLE, Passage, Shown, find_passage
+from flashgrep.search.meaning.passages import MOST_HEAD, MOST_WHOLE, Excerpt, Passage, find_passage
 from flashgrep.search.symbol_source import parse_file
 
 WORDS = [(b"brake",), (b"signal",)]
@@ -19,7 +19,7 @@ def passages(path: bytes, data: bytes) -> list[Passage]:
     return [find_passage(data, chunk, known) for chunk in cut_chunks(path, data).chunks]
 
 
-def check(passage: Passage, shown: Shown, data: bytes) -> None:
+def check(passage: Passage, shown: Excerpt, data: bytes) -> None:
     """Compare what is shown with the file's lines, and its gaps with what is missing of them."""
     lines = data.decode().split("\n")
     expected, at = [], passage.whole[0]

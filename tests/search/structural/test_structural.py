@@ -162,7 +162,7 @@ async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPa
                 await ask(workspace, "(" * 8_000, **python)
             with pytest.raises(BadPattern, match=r"no \$B"):
                 await ask(workspace, "foo($A)", rewrite="foo($B)")
-            assert "no whole code of python" in (await ask(workspace, "foo($A", **python)).detail
+            assert "not complete code in python" in (await ask(workspace, "foo($A", **python)).detail
             monkeypatch.setitem(sys.modules, "ast_grep_py", None)  # as where the extra is not installed
             with pytest.raises(Unavailable, match=r"flashgrep\[structural\]") as refused:
                 await ask(workspace, "foo($A)")
