@@ -1,4 +1,4 @@
-"""What tests share: projects on disk, real daemons with a state folder of their own, and one client for three wires."""
+"""Shared fixtures: projects on disk, real daemons with their own state folders, and one client for three wires."""
 
 import json
 import os
@@ -24,17 +24,17 @@ from flashgrep.own_folders import INDEX, store_folder
 from flashgrep.paths import GRAMMARS_VARIABLE, Paths
 from tests.support.workspace import repository
 
-# How long an example takes tells how busy the machine is, and nothing about the code.
+# The duration of an example depends on the machine's load, so there is no deadline.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 GRAMMARS = Path(__file__).parents[1] / "build" / "grammars"
-"""Libraries of grammars, unpacked once for all runs of the tests."""
+"""Grammar libraries, unpacked once for all test runs."""
 os.environ.setdefault(GRAMMARS_VARIABLE, str(GRAMMARS))
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 BOUND = 40.0
-"""Seconds until a test gives up waiting; what it waits for takes milliseconds."""
+"""Timeout of waits in seconds; the events take milliseconds."""
 WireName = Literal["unix", "tcp", "stdio"]
 MakeProject = Callable[..., Path]
 
@@ -51,13 +51,13 @@ class Wire:
     _held: bytes = b""
 
     def call(self, method: str, **params: Any) -> Any:
-        """Call a method and return its result; TCP, which is bound to no project, names it."""
+        """Call a method and return its result; over TCP, which is not bound to a project, the call names it."""
         answer = self.ask(method, **params)
         assert "result" in answer, answer
         return answer["result"]
 
     def fail(self, method: str, **params: Any) -> Any:
-        """Call a method that is to fail and return its error."""
+        """Call a method that must fail, and return its error."""
         answer = self.ask(method, **params)
         assert "error" in answer, answer
         return answer["error"]
@@ -70,7 +70,7 @@ class Wire:
         return self.receive()
 
     def send(self, message: Any) -> None:
-        """Send a message, or bytes as they are."""
+        """Send a message, or raw bytes."""
         self.connection.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
 
     def receive(self) -> Any:
@@ -88,7 +88,7 @@ class Wire:
         return line
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.connection.close()
         if self.process is not None:
             self.process.wait(BOUND)
@@ -96,7 +96,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class DaemonAtHand:
-    """A daemon's state folder and environment; whether it runs is the test's matter."""
+    """A daemon's state folder and environment; the test decides whether it runs."""
 
     paths: Paths
     environ: dict[str, str]
@@ -108,7 +108,7 @@ class DaemonAtHand:
     def run(
         self, *arguments: str, cwd: Path | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``fgrep`` with these arguments to its end."""
+        """Run ``fgrep`` with these arguments, and return its output."""
         return subprocess.run(
             [FGREP, *arguments],
             cwd=cwd,
@@ -121,17 +121,17 @@ class DaemonAtHand:
         )
 
     def start(self) -> None:
-        """Start it; returns when it listens."""
+        """Start it, and wait until it listens."""
         start_daemon(self.paths, self.environ)
 
     def add(self, root: Path) -> None:
-        """Make a folder a project; starts the daemon if need be."""
+        """Make a folder a project; start the daemon if needed."""
         with connect_daemon(self.paths, self.environ) as control:
             answer = send_request(control, "$/open", {"folder": as_latin1(str(root)), "adopt": True})
         assert "result" in answer, answer
 
     def stop(self) -> None:
-        """End it, if it runs, and what it started."""
+        """Stop it, if it is running, and its children."""
         assert lifecycle.terminate(self.paths)
 
     def status(self) -> Any:
@@ -140,7 +140,7 @@ class DaemonAtHand:
             return control.call("$/status")
 
     def wire(self, name: WireName, root: Path | None = None) -> Wire:
-        """Connect; to a project's own socket where a root is given."""
+        """Connect; with a root, to the project's own socket."""
         where = str(root) if root else None
         if name == "tcp":
             port = self.status()["tcp"]["port"]
@@ -161,7 +161,7 @@ class DaemonAtHand:
 
 
 STARTS_PROCESSES = frozenset({"daemon", "cold_daemon", "connect", "indexed_root", "at_home", "start", "shared_daemon"})
-"""Fixtures whose tests take about a second each: a daemon is started, or an indexer."""
+"""Fixtures that start a daemon or an indexer, so that each test takes about a second."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -172,7 +172,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ``--quick`` leaves out."""
+    """Deselect tests for ``--quick``."""
     if not config.getoption("--quick"):
         return
     slow = {
@@ -185,7 +185,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def short_folder() -> Path:
-    """Make a folder with a short name: a socket's path has at most 107 bytes."""
+    """Create a folder with a short name, since a socket's path has at most 107 bytes."""
     return Path(tempfile.mkdtemp(prefix="fg", dir="/tmp"))
 
 
@@ -197,7 +197,7 @@ def _module_folder() -> Iterator[Path]:
 
 
 def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
-    """Return a daemon that has its state in ``folder`` and takes any free TCP port; not started."""
+    """Return a daemon, not started, with its state in ``folder`` and any free TCP port."""
     mine = ("PATH", "LANG", "TMPDIR", GRAMMARS_VARIABLE)
     environ = {name: os.environ[name] for name in mine if name in os.environ}
     home = folder / "home"
@@ -214,7 +214,7 @@ def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
 
 @pytest.fixture
 def cold_daemon() -> Iterator[DaemonAtHand]:
-    """Return a daemon that is not started, of the test's own; it is ended with the test."""
+    """Return a separate daemon for the test, not started; it is stopped at the end."""
     folder = short_folder()
     at_hand = daemon_in(folder)
     yield at_hand
@@ -233,20 +233,20 @@ def daemon(_module_folder: Path) -> Iterator[DaemonAtHand]:
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Return the event loop that async tests run on: the daemon's."""
+    """Return the event loop of async tests, which is the daemon's."""
     return "asyncio"
 
 
 @pytest.fixture
 def indexed_root() -> Iterator[Path]:
-    """Return a folder that git and ripgrep take for a repository."""
+    """Return a folder that git and ripgrep treat as a repository."""
     with repository() as folder:
         yield folder
 
 
 @pytest.fixture
 def root(indexed_root: Path) -> Path:
-    """Return the folder of a project; its test opens it, as the daemon does."""
+    """Return the folder of a project, which the test opens like the daemon."""
     return indexed_root
 
 

@@ -1,4 +1,4 @@
-"""What tests of edits share: an editor of an empty folder."""
+"""Shared fixtures of edit tests: an editor of an empty folder."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An editor: pygls's own client, with a server of ours in a process, in a thread with a loop of its own."""
+"""An editor: pygls's client in a thread with its own event loop, and our server in a process."""
 
 import asyncio
 import threading
@@ -78,7 +78,7 @@ class Editor:
         return {"text_document": types.TextDocumentIdentifier(path.as_uri()), "position": types.Position(line, column)}
 
     def wait_for_progress(self) -> list[dict[str, Any]]:
-        """Return what was reported of the first work that has ended."""
+        """Return the reports of the first work that has ended."""
 
         def find() -> list[dict[str, Any]]:
             return next((told for told in self.progress.values() if told[-1].get("kind") == "end"), [])

@@ -1,4 +1,4 @@
-"""A scenario is shown by a test that ran: one that is skipped fails. And what the modules of one document share."""
+"""Makes skipped scenarios fail, since only a test that ran proves a scenario; and shared fixtures of the modules."""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,14 +23,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="module")
 def shops(daemon: DaemonAtHand) -> Iterator[Path]:
-    """Return the folder of the repositories, which the daemon has indexed."""
+    """Return the folder of the indexed repositories."""
     with repositories(daemon) as folder:
         yield folder
 
 
 @pytest.fixture
 def searcher(daemon: DaemonAtHand, shops: Path) -> Iterator[Host]:
-    """Return a host of no project that is shown the tool."""
+    """Return a host without a project that gets the tool listed."""
     assert shops.is_dir()
     with host(daemon, "--toolsets", "knowledge") as opened:
         yield opened
@@ -38,5 +38,5 @@ def searcher(daemon: DaemonAtHand, shops: Path) -> Iterator[Host]:
 
 @pytest.fixture
 def definition(searcher: Host) -> Any:
-    """Return the tool as it is listed."""
+    """Return the tool's entry in the list."""
     return searcher.tools()["semantic_search"]

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the shapes of embedding, reranking and chat APIs, with faults on demand."""
+"""A real HTTP server with the formats of embedding, reranking and chat APIs, and faults on demand."""
 
 import json
 import math
@@ -38,7 +38,7 @@ Answer = Callable[[Request], Reply]
 
 
 class Api:
-    """The server: what it was asked, and what it is to answer next; without that it answers well."""
+    """The server: its requests so far, and its next replies; by default it answers correctly."""
 
     def __init__(self, certificate: Path | None = None) -> None:
         self.requests: list[Request] = []
@@ -92,7 +92,7 @@ def serving(certificate: Path | None = None) -> Iterator[Api]:
 
 
 def vector(text: str, dims: int = DIMS) -> list[float]:
-    """Return numbers that depend on the text alone, of no particular length."""
+    """Return a vector that depends only on the text, not normalised."""
     return [byte - 127.5 for byte in sha256(text.encode()).digest()[:dims]]
 
 
@@ -113,7 +113,7 @@ def openai_reply(request: Request, order: Callable[[list[Any]], list[Any]] = lis
 
 
 def overlap(query: str, text: str) -> float:
-    """Return the share of a question's words that a text has."""
+    """Return the share of a query's words that occur in a text."""
     words = set(query.split())
     return len(words & set(text.split())) / len(words)
 
@@ -152,6 +152,6 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
                     return
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     return Handler

@@ -18,14 +18,14 @@ IDENTITY = {
 
 
 def git(root: Path, *arguments: str, given: bytes = b"", check: bool = True) -> bytes:
-    """Run git in a repository, ``given`` as its input, and return what it prints."""
+    """Run git in a repository, with ``given`` as its input, and return its output."""
     command = ["git", "-C", str(root), *arguments]
     environ = {**os.environ, **IDENTITY}
     return subprocess.run(command, input=given, check=check, capture_output=True, env=environ).stdout
 
 
 def commit(root: Path, message: str = "change") -> str:
-    """Commit all that there is, and return the commit's name."""
+    """Commit all files, and return the commit's id."""
     git(root, "add", "-A")
     git(root, "commit", "-q", "--allow-empty", "-m", message)
     return git(root, "rev-parse", "HEAD").decode().strip()
@@ -63,10 +63,10 @@ STATUS = {"A": "added", "D": "deleted", "M": "modified"}
 
 
 def diff(root: Path, *arguments: str) -> set[tuple[str, str]]:
-    """Return (status, path) of each file that git tells."""
+    """Return (status, path) of each file in git's diff."""
     fields = git(root, "diff", "--name-status", "--no-renames", "-z", *arguments).decode().split("\0")[:-1]
     told = zip(fields[::2], fields[1::2], strict=True)
-    return {(STATUS[status], path) for status, path in told if status != "U"}  # in conflict: told a second time
+    return {(STATUS[status], path) for status, path in told if status != "U"}  # conflicts are listed a second time
 
 
 def list_untracked(root: Path) -> set[str]:
@@ -80,7 +80,7 @@ def list_unmerged(root: Path) -> set[bytes]:
 
 
 async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
-    """Return (status, path) of each tracked file that we tell."""
+    """Return (status, path) of each tracked file in our diff."""
     found = set()
     for path, status, old_path in await workspace.revisions.compare(rev, compare_states):
         if status == "renamed":

@@ -1,4 +1,4 @@
-"""One request over HTTP, with the headers that a test wants and no others."""
+"""A request over HTTP with exactly the headers that a test gives."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from tests.conftest import BOUND
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The response."""
 
     status: int
     headers: Mapping[str, str]
@@ -21,7 +21,7 @@ class Answer(NamedTuple):
 
 
 def send_request(port: int, method: str, path: str, headers: Mapping[str, str | None], body: Any = None) -> Answer:
-    """Send a request; a header that is None is left out, a body that is no bytes is sent as JSON."""
+    """Send a request; headers that are None are left out, a body other than bytes is sent as JSON."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)) as connection:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)

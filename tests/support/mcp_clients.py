@@ -1,4 +1,4 @@
-"""One client of the protocol for every wire and both eras; what it sends is written out by hand."""
+"""A client of the protocol for every wire and both eras, with messages written by hand."""
 
 import http.client
 import json
@@ -37,7 +37,7 @@ class Transport(Protocol):
         """Send a message and return the answer to it, None for a notification."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class McpClient:
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def start(self) -> None:
-        """Shake hands, where the era has that."""
+        """Do the handshake, if the era has one."""
         if self.era == "legacy":
             self.request("initialize", **INITIALIZE)
             self.transport.exchange({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -74,17 +74,17 @@ class McpClient:
 
 @dataclass(slots=True)
 class LineTransport:
-    """A socket, or a process's standard input and output behind one."""
+    """A socket, or one connected to a process's stdin and stdout."""
 
     wire: Wire
 
     def exchange(self, message: dict[str, Any]) -> Any:
-        """Send a line and return the line that answers it."""
+        """Send a line, and return the line with its answer."""
         self.wire.send(message)
         return self.wire.receive() if "id" in message else None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.wire.close()
 
 
@@ -113,7 +113,7 @@ class HttpTransport:
         return json.loads(body)
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: there is no connection."""
 
     def _headers(self, message: dict[str, Any]) -> dict[str, str]:
         modern = f"{PREFIX}protocolVersion" in message.get("params", {}).get("_meta", {})
@@ -136,7 +136,7 @@ def shim_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **envi
 
 
 def model_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Wire:
-    """Start ``fgrep mcp`` as hosts do for a model, which reads text."""
+    """Start ``fgrep mcp`` like a host for a model, which reads text."""
     ours, theirs = socket.socketpair()
     ours.settimeout(BOUND)
     with theirs:

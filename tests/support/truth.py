@@ -1,4 +1,4 @@
-"""The slow truth: what ripgrep finds in a folder now, in our terms."""
+"""The reference: ripgrep's current results in a folder, in our format."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ def ripgrep(root: Path, pattern: str, *flags: str) -> Found:
     """Return (path, line number) of every matching line ripgrep prints."""
     command = [str(RG), "--no-config", "--no-messages", "--null", "--line-number", "--no-heading", "--color=never"]
     done = subprocess.run([*command, *flags, "-e", pattern], cwd=root, capture_output=True, check=False)
-    if done.stderr:  # a status of 2 without a word: no file at all
+    if done.stderr:  # status 2 without a message: no files
         raise ValueError(os.fsdecode(done.stderr))
     found: Found = set()
     rest = done.stdout

@@ -1,4 +1,4 @@
-"""A project opened as the daemon opens it, in a repository of its own."""
+"""A project opened like in the daemon, in its own repository."""
 
 import os
 import shutil
@@ -21,11 +21,11 @@ from flashgrep.workspace import Workspace, WorkspaceOptions
 from tests.support.truth import Found
 
 BOUND = 60.0
-"""Seconds until a test gives up; what it waits for takes milliseconds."""
+"""Timeout in seconds; the events take milliseconds."""
 
 
 def user_folder(root: Path) -> Path:
-    """Return the folder, beside the root, that stands for the user's state and cache folders."""
+    """Return the folder, next to the root, used as the user's state and cache folders."""
     return root.parent / f"{root.name}-user"
 
 
@@ -35,14 +35,14 @@ def index_of(root: Path) -> Path:
 
 
 def options_for(root: Path, **more: Any) -> WorkspaceOptions:
-    """Return the options of a project whose state and index lie beside it."""
+    """Return the options of a project with its state and index next to it."""
     user = user_folder(root)
     return WorkspaceOptions(state_dir=user / "state", cache_dir=user / "cache", workers=1, **more)
 
 
 @contextmanager
 def repository() -> Iterator[Path]:
-    """Make a folder that git and ripgrep take for a repository."""
+    """Create a folder that git and ripgrep treat as a repository."""
     folder = Path(tempfile.mkdtemp(prefix="fg"))
     try:
         subprocess.run(["git", "init", "-q", folder], check=True)
@@ -54,7 +54,7 @@ def repository() -> Iterator[Path]:
 
 @asynccontextmanager
 async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
-    """Open a project at a folder, as the daemon does; ``options``: other fields of ``WorkspaceOptions``."""
+    """Open a project at a folder, like the daemon; ``options``: further fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
         ripgrep = ripgrep_of(os.environ)
         workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep)
@@ -94,7 +94,7 @@ async def files_with(workspace: Workspace, text: str) -> set[bytes]:
 
 
 async def cancelled_at(number: int, body: Coroutine[Any, Any, object]) -> bool:
-    """Run a coroutine, cancelled while it waits for the ``number``-th time; return whether it came so far."""
+    """Run a coroutine and cancel it at its ``number``-th wait; return whether it got that far."""
     reached = False
     with anyio.CancelScope() as scope:
 

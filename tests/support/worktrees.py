@@ -1,4 +1,4 @@
-"""Random operations on several work trees of one repository that share a store, each answer compared with ripgrep's."""
+"""Random operations on work trees of one repository with a shared store; every answer is compared with ripgrep's."""
 
 import os
 import random
@@ -18,7 +18,7 @@ WORDS = ("needle", "thread", "button", "ribbon", "velvet")
 NAMES = [f"{folder}{name}.py" for folder in ("", "src/", "src/deep/") for name in "abcdefgh"]
 MOST_TREES = 4
 KILLED = 0.05
-"""How often the indexer is killed after a question about a revision."""
+"""Probability that the indexer is killed after a question about a revision."""
 
 
 def git(root: Path, *arguments: str, check: bool = True) -> None:
@@ -29,16 +29,16 @@ def git(root: Path, *arguments: str, check: bool = True) -> None:
 
 @dataclass(slots=True)
 class WorkTrees:
-    """A repository with a main work tree and others beside it, changed at random."""
+    """A repository with a main work tree and others, changed at random."""
 
     projects: Catalogue
     main: Path
     beside: Path
-    """The folder that the other work trees are made in."""
+    """The folder of the other work trees."""
     rng: random.Random
     trees: list[Path] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
-    """What was done, to be read where an answer is wrong."""
+    """The operations so far, printed if an answer is wrong."""
 
     def start(self) -> None:
         """Commit some files, and make a second work tree."""
@@ -49,7 +49,7 @@ class WorkTrees:
         self._add_tree(self.main)
 
     def step(self) -> None:
-        """Do one thing in one of the work trees."""
+        """Do one operation in one of the work trees."""
         acts: list[Callable[[Path], None]] = [
             self._write, self._write, self._delete, self._rename, self._commit, self._check_out, self._check_out,
             self._stash, self._add_tree, self._remove_tree, self._reset, self._collect, self._kill, self._rebase,
@@ -59,7 +59,7 @@ class WorkTrees:
         act(root)
 
     async def agree(self) -> None:
-        """Have the answer for each word equal ripgrep's, in each work tree."""
+        """Check that the answer for each word equals ripgrep's, in each work tree."""
         for root in self.trees:
             workspace = await self.projects.open(str(root))
             for word in WORDS[: 2 if len(self.done) % 5 else len(WORDS)]:
@@ -67,9 +67,9 @@ class WorkTrees:
                 assert found == wanted, (word, root.name, self.done)
             rev = self.rng.choice(["HEAD", "HEAD~1", "HEAD~3", "HEAD@{1}", "topic0", "topic1", ":index"])
             if rev == ":index" or exists(root, rev):
-                # git grep passes over staged files in conflict, of which we show our side.
+                # git grep skips staged files in conflict; we show our side of them.
                 unmerged = list_unmerged(root)
-                # The first question has texts kept, of which the next ones make use, whoever is killed meanwhile.
+                # The first question stores texts that the next ones use, even if the indexer is killed in between.
                 for word in self.rng.sample(WORDS, 3):
                     found, wanted = await ask_revision(workspace, rev, word), grep(root, word, rev, "-F")
                     if rev == ":index":
@@ -78,7 +78,7 @@ class WorkTrees:
                     if self.rng.random() < KILLED:
                         self._kill(root)
                 changed, told = await diff_revision(workspace, rev), diff(root, *([] if rev == ":index" else [rev]))
-                # A file that the revision has and git does not track is gone for git; for us it is what it is.
+                # A file in the revision that git no longer tracks is deleted for git; we compare its content.
                 others = list_untracked(root) | {os.fsdecode(path) for path in unmerged}
                 assert {one for one in changed ^ told if one[1] not in others} == set(), (rev, root.name, self.done)
 
@@ -110,7 +110,7 @@ class WorkTrees:
 
     def _rebase(self, root: Path) -> None:
         git(root, "rebase", "-q", "--autostash", self.rng.choice(["topic0", "topic1", "HEAD~2"]), check=False)
-        git(root, "rebase", "--abort", check=False)  # where it met a conflict
+        git(root, "rebase", "--abort", check=False)  # if there was a conflict
 
     def _reset(self, root: Path) -> None:
         git(root, "reset", "-q", "--hard", check=False)
@@ -136,7 +136,7 @@ class WorkTrees:
                 self.trees.remove(root)
 
     def _kill(self, root: Path) -> None:
-        """End the indexer as a lack of memory would, whatever it is doing."""
+        """Kill the indexer at any point, like a kernel out of memory."""
         for workspace in self.projects.list_open():
             pid = workspace.store.scheduler.pid
             if workspace.path == root and pid is not None:

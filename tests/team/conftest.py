@@ -35,7 +35,7 @@ def dsn(server: Server) -> str:
 
 @dataclass
 class Asked:
-    """The store as one subject asks it, in this process."""
+    """The store as seen by one subject, in this process."""
 
     catalogue: TeamCatalogue
     token: str
@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass
 class Rig:
-    """A store, who fills it, and who asks it."""
+    """A store with its workers and clients."""
 
     dsn: str
     team: Team
@@ -58,7 +58,7 @@ class Rig:
     catalogues: list[TeamCatalogue]
 
     def make_repository(self, name: str, files: dict[str, str | bytes]) -> Path:
-        """Make a work tree with one commit, and a bare clone of it that is added to the store."""
+        """Create a work tree with one commit, and add a bare clone of it to the store."""
         root = self.folder / "trees" / name
         root.mkdir(parents=True)
         git(root, "init", "-q", "-b", "main")
@@ -77,23 +77,23 @@ class Rig:
         return commit(root)
 
     def push(self, root: Path) -> None:
-        """Bring a work tree's bare clone up to date."""
+        """Push a work tree to its bare clone."""
         git(self.folder / "bare" / f"{root.name}.git", "fetch", "-q", "--prune", "origin")
 
     def sync(self) -> int:
-        """Bring the store up to date."""
+        """Run all due jobs."""
         self.team.request()
         return self.team.work(lambda _what: None)
 
     def ask_as(self, subject: str, repositories: list[str] | None = None) -> Asked:
-        """Return the store as a subject asks it that was given these repositories; None: all."""
+        """Return the store as seen by a subject with access to these repositories; None: all."""
         with closing(connect(self.dsn)) as connection:
             access.allow(connection, subject, repositories)
             token = access.make_token(connection, subject)
         return Asked(self.open_catalogue(), token)
 
     def open_catalogue(self) -> TeamCatalogue:
-        """Return a catalogue of its own, as another process has it."""
+        """Return a new catalogue, like that of another process."""
         store = Store(self.dsn)
         store.open()
         empty = self.folder / "empty"
@@ -102,13 +102,13 @@ class Rig:
         return self.catalogues[-1]
 
     def close(self) -> None:
-        """Close the catalogues that were opened."""
+        """Close the open catalogues."""
         while self.catalogues:
             self.catalogues.pop().close()
 
 
 def set_up(dsn: str, folder: Path, shards: dict[str, str | None] | None = None) -> Rig:
-    """Make the tables of a store."""
+    """Create the tables of a store."""
     with closing(connect(dsn)) as connection:
         migrations.migrate(connection, shards or {})
     return Rig(dsn, Team(dsn, folder / "cache", os.environ, 1), folder, [])
@@ -116,7 +116,7 @@ def set_up(dsn: str, folder: Path, shards: dict[str, str | None] | None = None) 
 
 @contextmanager
 def lend(rig: Rig) -> Iterator[Rig]:
-    """Yield a module's store to one of its tests, and take back all but the repositories afterwards."""
+    """Yield a module's store to one test, and reset everything but the repositories afterwards."""
     yield rig
     rig.close()
     with closing(connect(rig.dsn)) as connection:
@@ -140,7 +140,7 @@ def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
 
 @pytest.fixture(scope="module")
 def module_rig(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Rig:
-    """Return an empty store; the module fills it once, and lends it to its tests."""
+    """Return an empty store, which the module fills once for all its tests."""
     return set_up(server.make_database("team_module"), tmp_path_factory.mktemp("team"))
 
 

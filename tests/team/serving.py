@@ -1,4 +1,4 @@
-"""``fgrep team serve`` as a process of its own, and who asks it over HTTP."""
+"""``fgrep team serve`` as a process, and a client over HTTP."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from tests.team.test_jobs import FGREP
 
 @contextmanager
 def serve(rig: Rig, *options: str) -> Iterator[int]:
-    """Run a server of a store, and yield its port; told to end, it leaves nothing behind."""
+    """Run a server of a store, and yield its port; check that it stops cleanly."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
     with tempfile.TemporaryDirectory(dir=rig.folder) as temporary:
         environ |= {"FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder), "TMPDIR": temporary}
@@ -40,7 +40,7 @@ def _run(environ: dict[str, str], *options: str) -> Iterator[tuple[subprocess.Po
 
 @dataclass
 class Client:
-    """Asks a server that runs."""
+    """A client of a running server."""
 
     port: int
     token: str

@@ -1,4 +1,4 @@
-"""A worker as a process of its own that can be killed; forked from a server that has imported it already."""
+"""A worker process that can be killed, forked from a server that has already imported its modules."""
 
 import os
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ FORKS.set_forkserver_preload(["tests.team.worker_process"])
 
 
 def work(dsn: str, cache: Path) -> None:
-    """Do what is due, as ``fgrep team sync`` does."""
+    """Run all due jobs, like ``fgrep team sync``."""
     Team(dsn, cache, os.environ, 1).work(lambda _what: None)
 
 
 @contextmanager
 def worker(rig: Rig) -> Iterator[BaseProcess]:
-    """Start a worker of a store; it is gone afterwards."""
+    """Start a worker of a store, and stop it afterwards."""
     process = FORKS.Process(target=work, args=(rig.dsn, rig.team.cache))
     process.start()
     try:
