@@ -306,7 +306,7 @@ class StatsResult(TypedDict):
 def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     """Yield the figures of the index, and its problems."""
     if "message" in result:
-        yield result["message"]
+        yield "no project here; make the folder one with: fgrep index" if style.is_person else result["message"]
         yield f"projects: {', '.join(result['projects'])}" if result["projects"] else "no projects yet"
         return
     skipped = ", ".join(f"{count} {reason}" for reason, count in result.get("files_skipped", {}).items() if count)

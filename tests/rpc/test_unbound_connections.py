@@ -146,6 +146,7 @@ def test_stats_on_the_terminal_tell_of_the_daemon_where_there_is_no_project(
     assert json.loads(told.stdout)["project"] is None
     assert daemon.run("stats", "-p", "nobody", cwd=tmp_path).returncode == 2
     assert "no project here" in daemon.run("query", "x", cwd=tmp_path).stderr
+    assert "no project here; make the folder one with: fgrep index" in daemon.run("stats", cwd=tmp_path).stdout
 
 
 @pytest.mark.usefixtures("foreign")
