@@ -54,20 +54,20 @@ class Peer:
     """A Go module with a version."""
     index: tuple[str, ...] = ()
     watches: bool = False
-    """It notices by itself what is saved; else it is indexed again, unless it needs no index."""
+    """Whether it notices saved files by itself; else it is indexed again, unless it needs no index."""
     serve: tuple[str, ...] = ()
-    """A server, started once the index is there."""
+    """The command of its server, started once the index is ready."""
     ready: tuple[str, ...] = ()
-    """A command that prints ``state ready`` or the like once a background index is there."""
+    """A command that prints ``state ready`` or similar once a background index is ready."""
     literal: tuple[str, ...] = ()
-    """How it is asked; ``{flags}`` stands for those of the kind of question."""
+    """The command of a query; ``{flags}`` are those of its kind."""
     regex: tuple[str, ...] = ()
     escape: bool = False
-    """It knows regular expressions only."""
+    """Whether it supports only regular expressions."""
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: FLAGS)
-    """Of each kind of question; ``""``: of those not named."""
+    """The flags of each kind of query; ``""``: of all other kinds."""
     by_file: bool = False
-    """Its answers are files, not lines."""
+    """Whether its answers are files instead of lines."""
     where: str = ""
     stop: tuple[str, ...] = ()
     environ: dict[str, str] = field(default_factory=dict)

@@ -83,11 +83,11 @@ def ask_wire(client: Client, text: str) -> list[Place]:
 
 
 def judge(found: Sequence[Place], question: Question, truth: Sequence[Sequence[Place]]) -> Judged:
-    """Judge an answer, best first; ``truth``: for each thing asked for, the ranges any of which answers it."""
+    """Judge an answer, best first; ``truth``: for each target, the ranges that answer it."""
     paths = [one.path for one in found]
     first = next((at for at, path in enumerate(paths) if path in question.files), len(paths))
     read = sum(len(one.text.encode()) for one in found[: first + 1])
-    # Each range found stands for the first thing it answers that nothing before it did; others are in nobody's way.
+    # Each range counts for the first target it answers that no earlier range has answered.
     names, left = list[str](), dict(enumerate(truth))
     for at, one in enumerate(found):
         answered = next(
