@@ -149,7 +149,7 @@ class Catalogue:
         for workspace in self._open.values():
             if workspace.index.reader is not None:
                 workspace.index.reader.shrink()
-        gc.collect()  # hardly ever done before (cli.run_daemon.COLLECT_AFTER): all threads wait, some 20 ms
+        gc.collect()  # hardly ever done before (cli.run_daemon.COLLECT_AFTER): all threads wait, 60 to 80 ms
 
     async def _release_models(self) -> None:
         if self._indexes:

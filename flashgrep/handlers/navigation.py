@@ -114,7 +114,7 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
     for source, shown in SOURCES.items():
         if told := sum(one.get("source") == source for one in result["results"]):
             yield f"[{told} of {len(result['results'])} from {shown}]"
-    if "reason" in result:
+    if "reason" in result and not style.is_person:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 
@@ -176,7 +176,7 @@ class HoverResult(TypedDict):
 def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
     """Yield the signature and the documentation, or why there is none."""
     yield from (style.text(text) for text in (result["signature"], result["documentation"]) if text)
-    if "reason" in result:
+    if "reason" in result and not style.is_person:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 

@@ -252,11 +252,12 @@ def render_error(error: ErrorObject) -> str:
     return "\n".join(lines)
 
 
-def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
-    """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
-    coverage, results = result.get("coverage") or {}, result.get("results")
-    near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
-    if results == [] and "message" not in result:
+def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield why an answer has no results, and how much was searched."""
+    coverage = result.get("coverage") or {}
+    if style.is_person and "reason" in result:
+        yield result.get("detail") or result["reason"].replace("_", " ")
+    elif result.get("results") == [] and "message" not in result:
         files = coverage.get("files_searched", 0)
         skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
         skipped = f" (skipped: {skipped})" if skipped else ""
@@ -265,11 +266,21 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield f"nothing found{where}"
         # A model has the summary above.
         yield from [result["summary"]] if style.is_person and "summary" in result else []
-    elif results and result.get("mode") == "words":
+        if coverage.get("complete") and "detail" in coverage:
+            yield coverage["detail"]
+
+
+def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
+    coverage, results = result.get("coverage") or {}, result.get("results")
+    near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
+    if not results:
+        yield from explain_empty(result, style)
+    elif result.get("mode") == "words":
         yield "no line has the text itself; these lines come nearest"
-    elif results and result.get("fuzzy"):
+    elif result.get("fuzzy"):
         yield "no path has all of it; these come nearest"
-    elif results and result.get("ranked_by") == "words":
+    elif result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
     if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
         yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"

@@ -21,7 +21,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 65_409,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
+    "lines": 65_550,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
     "modules": 278,  # 79 of them for these
     "private functions used once": 292,  # those that are handed on are not counted
     "functions named by a participle": 12,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.cli.method_commands import render
+from flashgrep.handlers.navigation import render_targets
 from flashgrep.handlers.query import render_query
 from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.symbols import render_map, render_outline, render_symbols
@@ -141,6 +142,16 @@ def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None
     assert stderr == b"fgrep: nothing found in 7 files (skipped: 2 binary)\nfgrep: did you mean needle?\n"
     _, stderr, _ = shown({"results": [], "coverage": coverage, "summary": "not understood"})
     assert stderr.endswith(b"\nfgrep: not understood\n")
+
+
+def test_why_nothing_was_found_is_a_note_not_a_result() -> None:
+    coverage = {"complete": True, "files_searched": 1, "files_skipped": {}}
+    nowhere = {"results": [], "reason": "no_name", "detail": "there is no name at this position", "coverage": coverage}
+    assert shown(nowhere, render_targets) == (b"", b"fgrep: there is no name at this position\n", 1)
+    assert [*render_targets(cast("Any", nowhere), FOR_MODEL)] == ["[no_name: there is no name at this position]"]
+    broken = {"results": [], "coverage": {**coverage, "detail": "the pattern is not complete code in python"}}
+    note = b"fgrep: nothing found in 1 file\nfgrep: the pattern is not complete code in python\n"
+    assert shown(broken) == (b"", note, 1)
 
 
 def test_an_answer_cut_by_its_deadline_says_so() -> None:
