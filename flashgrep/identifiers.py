@@ -28,7 +28,7 @@ _NUMBER_BITS: Final = 32
 _WORD: Final = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
-class Counted(NamedTuple):
+class IdentifierCounts(NamedTuple):
     """Identifier counts for the texts of a batch, as parallel columns, one text after the other."""
 
     identifiers: list[bytes]
@@ -49,7 +49,7 @@ def find_identifiers(text: bytes) -> list[bytes]:
     return text.translate(_SPACED).split()
 
 
-def count_identifiers(texts: Sequence[bytes]) -> Counted:
+def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     """Count the identifiers of each text."""
     number_of: defaultdict[bytes, int] = defaultdict()
     # One lookup numbers an identifier, and no line of Python runs for it.
@@ -68,7 +68,7 @@ def count_identifiers(texts: Sequence[bytes]) -> Counted:
     numbers = distinct & ((1 << _NUMBER_BITS) - 1)
     identifiers = list(number_of)
     counts = np.diff(starts, append=len(pairs))
-    return Counted(identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers))
+    return IdentifierCounts(identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers))
 
 
 def split_words(identifier: bytes) -> list[bytes]:

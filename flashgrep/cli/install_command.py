@@ -20,7 +20,7 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.host_settings import (
     NOTES,
     Change,
-    Installed,
+    ChangedHostFile,
     find_entries,
     list_installs,
     plan_entry,
@@ -114,7 +114,7 @@ def install(
         fail(f"{error.filename}: {error.strerror}")
 
 
-class Planned(NamedTuple):
+class PlannedChange(NamedTuple):
     """A change, the host it is for, and what to say once it is made."""
 
     change: Change
@@ -122,25 +122,25 @@ class Planned(NamedTuple):
     advice: str = ""
 
 
-def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[Planned]:
+def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[PlannedChange]:
     """Yield the changes a call asks for; ask the user if it names no host."""
     if host in HOSTS:
         yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
     if rules:
         for change in plan_rules(Path.cwd(), remove=uninstall):
-            yield Planned(change, RULES)
+            yield PlannedChange(change, RULES)
     # --rules alone is about rules only.
     if host in HOSTS or (rules and not host):
         return
     if uninstall:
         # A list: taking an entry out removes the note that the generator reads.
         for entry in list(find_own_changes([Path.cwd()])):
-            yield Planned(plan_removal(entry), entry.owner)
+            yield PlannedChange(plan_removal(entry), entry.owner)
     else:
         yield from _offer_hosts(ask=host != ALL)
 
 
-def _offer_hosts(*, ask: bool) -> Iterator[Planned]:
+def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
     """Yield the changes for the hosts of this machine; where each should be asked for and nobody can be, list them."""
     folders, asking = locate_folders(os.environ, Path.home()), sys.stdin.isatty()
     found = {name: each.file(folders, None) for name, each in HOSTS.items() if each.is_here(folders)}
@@ -155,7 +155,7 @@ def _offer_hosts(*, ask: bool) -> Iterator[Planned]:
         sys.stderr.write("fgrep install NAME adds it to one, fgrep install all to all of these\n")
 
 
-def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> Planned:
+def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:
     host = HOSTS[name]
     in_project = not everywhere and bool(host.project_file)
     path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
@@ -166,10 +166,10 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> Planned:
         *([host.approval] if in_project and host.approval else []),
     ]
     change = plan_entry(host, path, command, in_project=in_project)
-    return Planned(change, name, "" if uninstall else "\n".join(advice))
+    return PlannedChange(change, name, "" if uninstall else "\n".join(advice))
 
 
-def _carry_out(planned: Planned, *, dry_run: bool, uninstall: bool) -> None:
+def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> None:
     """Make a change, or show it, and say so."""
     change, path = planned.change, planned.change.path
     if change.before == change.after:
@@ -234,7 +234,7 @@ def plan_rules_file(path: Path, *, remove: bool) -> Change:
     return Change(path, text, without if remove else within, text if gap else "")
 
 
-def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
+def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
     """Yield every file with something of ours in it, settings or rules, in these folders or anywhere noted."""
     state, folders = Path(find_user_paths().state), locate_folders(os.environ, Path.home())
     files = {
@@ -251,7 +251,7 @@ def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
                 yield each
 
 
-def plan_removal(entry: Installed) -> Change:
+def plan_removal(entry: ChangedHostFile) -> Change:
     """Return the change that takes out what is ours in a file.
 
     Raises:

@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """What was found and done.
 
     "kept": others changed the files since, so the write can be neither finished nor undone; "failed": the system
@@ -134,7 +134,7 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
             place.sync()
 
 
-def recover(root: Root) -> list[Recovered]:
+def recover(root: Root) -> list[RecoveryResult]:
     """Finish or undo every write whose process died; call it when a project is opened."""
     try:
         folder = root.open_state(_FOLDER, make=False)
@@ -146,7 +146,7 @@ def recover(root: Root) -> list[Recovered]:
         return [recovered for name in names if (recovered := _recover_one(root, folder, name)) is not None]
 
 
-def _recover_one(root: Root, folder: int, name: bytes) -> Recovered | None:
+def _recover_one(root: Root, folder: int, name: bytes) -> RecoveryResult | None:
     """Recover one journal, or return None when its writer lives."""
     try:
         descriptor = os.open(name, _OPEN, dir_fd=folder)
@@ -165,10 +165,10 @@ def _recover_one(root: Root, folder: int, name: bytes) -> Recovered | None:
     except BlockingIOError:
         return None
     except (OSError, FlashgrepError):  # not possible now: the journal stays for the next time
-        return Recovered("failed", paths)
+        return RecoveryResult("failed", paths)
     finally:
         os.close(descriptor)
-    return Recovered(outcome, paths)
+    return RecoveryResult(outcome, paths)
 
 
 def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:

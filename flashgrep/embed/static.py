@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from flashgrep.embed.interface import Scale, Vectors
 from flashgrep.errors import ProviderUnavailable
-from flashgrep.identifiers import Counted, count_identifiers, places_of
+from flashgrep.identifiers import IdentifierCounts, count_identifiers, places_of
 
 FORMAT = 1
 DATA = Path(__file__).parent / "data" / "static.npz"
@@ -86,7 +86,7 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
         """Count the words of each text."""
         return self.count(count_identifiers([text.encode("ascii", "replace") for text in texts]), len(texts))
 
-    def count(self, counted: Counted, texts: int) -> Bags:
+    def count(self, counted: IdentifierCounts, texts: int) -> Bags:
         """Return the words of this many texts from their counted identifiers; an identifier may recur in a text."""
         pieces = list(map(self.__getitem__, counted.words))
         ends = np.cumsum(np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1))
@@ -136,7 +136,7 @@ class StaticEmbedder:
         """Map a cosine to 0-1, with the unrelated pairs of the data file."""
         return self.scale.confidence(similarity)
 
-    def embed_identifiers(self, counted: Counted, texts: int) -> Vectors:
+    def embed_identifiers(self, counted: IdentifierCounts, texts: int) -> Vectors:
         """Return a row for each of this many texts, none longer than ``MAX_CHARS``, from their counted identifiers."""
         return self._sum(self.vocabulary.count(counted, texts), self.code_weights)
 

@@ -296,7 +296,7 @@ class NamedRevision(NamedTuple):
     time: int
 
 
-class Blamed(NamedTuple):
+class BlameSpan(NamedTuple):
     """Consecutive lines from the same commit: the first one, how many, and the first one's number in that commit."""
 
     start: int
@@ -335,7 +335,9 @@ def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most:
     return list(_parse_commits(printed))
 
 
-def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int]) -> tuple[list[Blamed], list[Commit]]:
+def blame(
+    repository: Repository, rev: str, path: bytes, lines: tuple[int, int]
+) -> tuple[list[BlameSpan], list[Commit]]:
     """Return the commit of each line of a file at a revision, in groups of lines, and these commits.
 
     Raises:
@@ -355,14 +357,14 @@ def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int])
             message = f"no such file or line in the revision: {path_to_text(path)}"
             raise NotFound(message, reason="file_not_found", target_path=path_to_text(path)) from None
         raise
-    found: list[Blamed] = []
+    found: list[BlameSpan] = []
     for line in printed.split(b"\n"):
         head = _BLAMED.fullmatch(line)
         # In the porcelain format, a header with a fourth field begins a group of lines from one commit.
         if head is None or head[4] is None:
             continue
         checkpoint()
-        found.append(Blamed(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2])))
+        found.append(BlameSpan(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2])))
     names = list(dict.fromkeys(one.commit for one in found))
     if not names:  # rev-list without a revision is an error
         return found, []

@@ -60,7 +60,7 @@ class BuffersParams(ProjectParams):
     position_encoding: Encoding = "utf-32"
 
 
-class BufferShown(FilePlace):
+class BufferEntry(FilePlace):
     """An open file: its version, lines and bytes; `behind`: an edit was refused, open the file again."""
 
     version: int
@@ -72,7 +72,7 @@ class BufferShown(FilePlace):
 class BuffersResult(TypedDict):
     """The opened or changed file, or with list all open files, by absolute path."""
 
-    results: list[BufferShown]
+    results: list[BufferEntry]
 
 
 def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
@@ -121,7 +121,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
 HANDLERS: tuple[Handler, ...] = (buffers,)
 
 
-def _describe(buffer: Buffer) -> BufferShown:
+def _describe(buffer: Buffer) -> BufferEntry:
     place = path_to_json(buffer.path)
     return {
         **place,  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed

@@ -63,7 +63,7 @@ class ChangesParams(Params):
     project: ProjectName = None
 
 
-class HunkShown(TypedDict):
+class HunkEntry(TypedDict):
     """Lines that differ: `start_line` and `lines` now, `old_start_line` and `old_lines` before; 0 lines: none there."""
 
     start_line: int
@@ -73,14 +73,14 @@ class HunkShown(TypedDict):
     diff: NotRequired[str]
 
 
-class CallerShown(FilePlace):
+class CallerEntry(FilePlace):
     """A call: its line, and the definition it is in."""
 
     line_number: int
     container: str
 
 
-class SymbolShown(TypedDict):
+class ChangedSymbolEntry(TypedDict):
     """A touched definition: `change` is added, modified or deleted; a deleted one has its former lines."""
 
     symbol_name: str
@@ -88,11 +88,11 @@ class SymbolShown(TypedDict):
     change: str
     start_line: int
     end_line: int
-    callers: NotRequired[list[CallerShown]]
+    callers: NotRequired[list[CallerEntry]]
     callers_total: NotRequired[int | None]
 
 
-class FileShown(FilePlace):
+class ChangedFileEntry(FilePlace):
     """A file that differs: `status` is added, deleted, modified, renamed or untracked.
 
     `note`: why no lines are given; `left_out`: hunks and symbols that did not fit.
@@ -102,8 +102,8 @@ class FileShown(FilePlace):
     old_path: NotRequired[str]
     added: int
     removed: int
-    hunks: list[HunkShown]
-    symbols: list[SymbolShown]
+    hunks: list[HunkEntry]
+    symbols: list[ChangedSymbolEntry]
     note: NotRequired[str]
     left_out: NotRequired[int]
 
@@ -112,7 +112,7 @@ class ChangesResult(TypedDict):
     """Files that differ, by path, and their total."""
 
     rev: str
-    results: list[FileShown]
+    results: list[ChangedFileEntry]
     total: int
     next: str | None
     coverage: Coverage
@@ -168,7 +168,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
     def look(old: State, new: State) -> ChangesResult:
         files = [file for file in compare_states(old, new) if keep is None or keep(file.path)]
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
-        shown: list[FileShown] = []
+        shown: list[ChangedFileEntry] = []
         room, complete = params.max_tokens * CHARS_PER_TOKEN, True
         with suppress(Expired), expiring(deadline):
             complete = False
@@ -208,9 +208,9 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
 HANDLERS: tuple[Handler, ...] = (changes,)
 
 
-def _format_change(change: FileChange, params: ChangesParams, room: int | None) -> FileShown:
+def _format_change(change: FileChange, params: ChangesParams, room: int | None) -> ChangedFileEntry:
     """Return a file in the form of an answer; ``room``: characters for its hunks and symbols before they are cut."""
-    file, hunks, symbols = change.file, list[HunkShown](), list[SymbolShown]()
+    file, hunks, symbols = change.file, list[HunkEntry](), list[ChangedSymbolEntry]()
     for symbol in change.symbols:
         symbols.append({
             "symbol_name": symbol.qualified, "kind": symbol.kind, "change": symbol.change,
@@ -221,7 +221,7 @@ def _format_change(change: FileChange, params: ChangesParams, room: int | None) 
     for hunk in change.hunks:
         if room is not None and room < 0:
             break
-        shown: HunkShown = {
+        shown: HunkEntry = {
             "start_line": hunk.start, "lines": hunk.lines,
             "old_start_line": hunk.old_start, "old_lines": hunk.old_lines,
         }  # fmt: skip
@@ -230,7 +230,7 @@ def _format_change(change: FileChange, params: ChangesParams, room: int | None) 
         hunks.append(shown)
         if room is not None:
             room -= HUNK_OVERHEAD + len(shown.get("diff", ""))
-    item: FileShown = {
+    item: ChangedFileEntry = {
         **path_to_json(file.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
         "status": file.status,
         "added": sum(hunk.lines for hunk in change.hunks),
@@ -248,14 +248,14 @@ def _format_change(change: FileChange, params: ChangesParams, room: int | None) 
     return item
 
 
-def measure_file(item: FileShown) -> int:
+def measure_file(item: ChangedFileEntry) -> int:
     """Return about how many characters of JSON a file takes."""
     size = FILE_OVERHEAD + len(item["file_path"])
     size += sum(HUNK_OVERHEAD + len(hunk.get("diff", "")) for hunk in item["hunks"])
     return size + sum(SYMBOL_OVERHEAD + len(symbol["symbol_name"]) for symbol in item["symbols"])
 
 
-def _add_callers(item: FileShown, symbols: list[ChangedSymbol], new: State, deadline: float) -> int:
+def _add_callers(item: ChangedFileEntry, symbols: list[ChangedSymbol], new: State, deadline: float) -> int:
     """Add to each symbol its callers by name; return how many characters that takes."""
     size = 0
     source = SnapshotSource(new.snapshot)

@@ -102,7 +102,7 @@ class PayloadParams(Params):
 async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) -> SnippetsResult:
     """Search the connection's collections for code by what it does, in natural language."""
     workspaces = await _open_collections(call, None)
-    gathering = Gathering()
+    gathering = SnippetMerger()
     text = params.query
     if params.prompt:
         refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
@@ -118,7 +118,7 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
 async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) -> SnippetsResult:
     """Search the connection's collections for code that contains a text exactly, then for code with parts of it."""
     workspaces = await _open_collections(call, params.payload)
-    gathering = Gathering()
+    gathering = SnippetMerger()
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
@@ -141,7 +141,7 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
 async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -> SnippetsResult:
     """Return code from the connection's collections by file, language, kind, name or lines, in path order."""
     workspaces = await _open_collections(call, params.payload)
-    gathering = Gathering()
+    gathering = SnippetMerger()
     gathering.ranked_by = "path"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
@@ -155,7 +155,7 @@ async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -
 HANDLERS: tuple[Handler, ...] = (search_code_semantic, search_code_fulltext, search_code_by_payload)
 
 
-class Gathering:
+class SnippetMerger:
     """Merges snippets of several collections."""
 
     def __init__(self) -> None:

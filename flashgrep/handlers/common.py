@@ -113,7 +113,7 @@ class FilePlace(TypedDict):
     file_path_bytes: NotRequired[str]
 
 
-class Asks(Protocol):
+class FileQuestion(Protocol):
     """Parameters of a question about a project's files."""
 
     @property
@@ -125,7 +125,7 @@ class Asks(Protocol):
         """The revision's name."""
 
 
-async def open_view(call: Call[Catalogue], params: Asks) -> View:
+async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
     """Return what a question is about: the project as it is, or the named revision.
 
     Raises:

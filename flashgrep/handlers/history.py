@@ -88,7 +88,7 @@ class HistoryParams(Params):
     project: ProjectName = None
 
 
-class CommitShown(TypedDict):
+class CommitEntry(TypedDict):
     """A commit by its full hash; `time`: when it was authored, in seconds since 1970; `subject`: its first line."""
 
     commit: str
@@ -101,7 +101,7 @@ class CommitShown(TypedDict):
 class HistoryResult(TypedDict):
     """Commits, the newest first."""
 
-    results: list[CommitShown]
+    results: list[CommitEntry]
     next: str | None
 
 
@@ -157,7 +157,7 @@ class BlameResult(TypedDict):
     """The commits of lines, in order, and these commits."""
 
     results: list[BlamedLines]
-    commits: list[CommitShown]
+    commits: list[CommitEntry]
 
 
 def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
@@ -178,7 +178,7 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     lines = (params.start_line, min(params.end_line or most, most))
     deadline = time.monotonic() + params.deadline_ms / 1000
 
-    def ask(repository: Repository) -> tuple[list[git.Blamed], list[git.Commit]]:
+    def ask(repository: Repository) -> tuple[list[git.BlameSpan], list[git.Commit]]:
         path = find_inside(workspace, params.path)
         with expiring(deadline):
             return git.blame(repository, params.rev, path, lines)
@@ -200,7 +200,7 @@ def find_inside(workspace: Workspace, path: str) -> bytes:
     return b"/".join(parts)
 
 
-def _show_commit(one: git.Commit) -> CommitShown:
+def _show_commit(one: git.Commit) -> CommitEntry:
     return {
         "commit": one.name,
         "parents": [*one.parents],

@@ -36,9 +36,9 @@ from flashgrep.handlers.common import (
     project_of,
     view_of,
 )
-from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
+from flashgrep.handlers.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.handlers.text import Style, format_time
-from flashgrep.ingest.finder import Found, Key, Window, find, folder_of
+from flashgrep.ingest.finder import FoundFile, Key, Window, find, folder_of
 from flashgrep.ingest.globs import GlobOptions, escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
 from flashgrep.registry import (
@@ -118,7 +118,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
 
 
 async def _list(
-    call: Call[Catalogue], params: ListFilesParams, project: Workspace, among: Among
+    call: Call[Catalogue], params: ListFilesParams, project: Workspace, among: ProjectSelection
 ) -> Page[ListFilesResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -174,7 +174,7 @@ def list_recent(view: View) -> frozenset[bytes]:
     return changed.union(view.texts) if isinstance(view, UnsavedView) else changed
 
 
-def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesResult]]) -> None:
+def _join_list(result: ListFilesResult, _answers: Sequence[ProjectAnswer[ListFilesResult]]) -> None:
     """List the bare paths, each preceded by its project's name."""
     result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
 
@@ -299,7 +299,9 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     return await ask_projects(call, params, _find, _join_files)
 
 
-async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: Among) -> Page[GlobResult]:
+async def _find(
+    call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: ProjectSelection
+) -> Page[GlobResult]:
     """Answer for one project."""
     started = time.perf_counter()
     # With a limit and no budget, return that many files.
@@ -349,7 +351,7 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
             texts = {path: (len(text.data), text.time_ns) for path, text in unsaved.items() if not text.is_saved}
             page = find(root, options, window, deadline=call.deadline, known=known, unsaved=texts)
 
-        files: list[tuple[Found, GlobFile]] = []
+        files: list[tuple[FoundFile, GlobFile]] = []
         for one in page.files:
             file: GlobFile = {
                 **path_to_json(one.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
@@ -419,7 +421,7 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
     return ()
 
 
-def _join_files(result: GlobResult, answers: Sequence[Answered[GlobResult]]) -> None:
+def _join_files(result: GlobResult, answers: Sequence[ProjectAnswer[GlobResult]]) -> None:
     """Say whether those were all, and of which projects."""
     result["returned"] = len(result["results"])
     result["next_offset"] = None

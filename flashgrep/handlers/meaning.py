@@ -29,7 +29,7 @@ from flashgrep.handlers.common import (
     milliseconds_since,
     view_of,
 )
-from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
+from flashgrep.handlers.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
@@ -82,7 +82,7 @@ class SearchCodeParams(Params):
     projects: ProjectNames = None
 
 
-class CodeFound(TypedDict):
+class CodeMatch(TypedDict):
     """A chunk of code; `kind`: function, class, section, block and so on; `score` 0 to 1; lines from 1, both inclusive.
 
     A function is shown whole; of a long one its head and the part that answers, of a long comment its first line. A
@@ -113,7 +113,7 @@ class SearchCodeResult(TypedDict):
     `weaker`: in plain text, how many results are left out because they score far below the best.
     """
 
-    results: list[CodeFound]
+    results: list[CodeMatch]
     ranked_by: str
     chunks_searched: int
     weaker: NotRequired[int]
@@ -123,7 +123,7 @@ class SearchCodeResult(TypedDict):
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
     """Yield each chunk's place, kind and name; for a model those with code first, the best one with its score."""
 
-    def describe(piece: CodeFound) -> tuple[str, str, str]:
+    def describe(piece: CodeMatch) -> tuple[str, str, str]:
         lines = str(piece["start_line"]) if style.is_person else span(piece)
         return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
 
@@ -151,7 +151,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
 
 
 async def _ask(
-    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, among: Among
+    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, among: ProjectSelection
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -208,7 +208,7 @@ async def _ask(
     return Page(result, lambda at: -result["results"][at]["score"])
 
 
-def _join(result: SearchCodeResult, answers: Sequence[Answered[SearchCodeResult]]) -> None:
+def _join(result: SearchCodeResult, answers: Sequence[ProjectAnswer[SearchCodeResult]]) -> None:
     """Report how all projects were ranked."""
     result["ranked_by"] = min((one.result["ranked_by"] for one in answers), key=len)  # words, or words and meaning
     result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
@@ -236,7 +236,7 @@ class SemanticSearchParams(Params):
     )
 
 
-class RepositoryCode(CodeFound):
+class RepositoryCode(CodeMatch):
     """A chunk of code and its repository."""
 
     repository: str
@@ -329,9 +329,9 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
 HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
-def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeFound]:
+def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeMatch]:
     """Return the chunks whose code fits, the first one cut if needed; as text also the others, cut or without code."""
-    room, results = tokens * CHARS_PER_TOKEN, list[CodeFound]()
+    room, results = tokens * CHARS_PER_TOKEN, list[CodeMatch]()
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
@@ -346,7 +346,7 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
     return results
 
 
-def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeFound:
+def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeMatch:
     """Return a chunk as both methods show it: with the function around it, as far as it is shown."""
     path, chunk = path_to_json(piece.path), piece.chunk
     kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)
@@ -354,7 +354,7 @@ def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeFound:
     if piece.passage is not None and (shown is not None or piece.passage.part[0] > last):
         first, last = piece.passage.whole
         kind, name = piece.passage.kind or kind, piece.passage.name or name
-    found: CodeFound = {
+    found: CodeMatch = {
         "content": shown.text if shown else "",
         "path": path["file_path"],
         "startLine": first,

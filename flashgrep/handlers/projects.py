@@ -60,7 +60,7 @@ class Page(Generic[ResultT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class ProjectSelection:
     """What the other projects of a question mean for this one."""
 
     nested: Sequence[bytes] = ()
@@ -69,12 +69,12 @@ class Among:
     """How many are asked: they share what a question may use beyond its page."""
 
 
-Ask: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, Among], Awaitable[Page[ResultT]]]
+AskProject: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, ProjectSelection], Awaitable[Page[ResultT]]]
 """Asks one project."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[ResultT]):
+class ProjectAnswer(Generic[ResultT]):
     """A project and the first page of its answer."""
 
     name: str
@@ -82,7 +82,7 @@ class Answered(Generic[ResultT]):
     result: ResultT
 
 
-Join: TypeAlias = Callable[[Any, Sequence[Answered[ResultT]]], None]
+Join: TypeAlias = Callable[[Any, Sequence[ProjectAnswer[ResultT]]], None]
 """Puts into a merged result what the method says beside items, total and coverage, of which the rest is the first's."""
 
 
@@ -93,7 +93,7 @@ class Part(Generic[ResultT]):
     root: str
     """The name it is opened by; for an unknown project, as given."""
     name: str
-    among: Among = Among()
+    among: ProjectSelection = ProjectSelection()
     cursor: str | None = None
     """The project's own cursor."""
     skip: int = 0
@@ -123,7 +123,12 @@ class Part(Generic[ResultT]):
 
 
 async def ask_projects(
-    call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], join: Join[ResultT], *, limit: int = MOST_ITEMS
+    call: Call[Catalogue],
+    params: ParamsT,
+    ask: AskProject[ParamsT, ResultT],
+    join: Join[ResultT],
+    *,
+    limit: int = MOST_ITEMS,
 ) -> ResultT:
     """Return the answer of the project a call is about, or a merged one of several.
 
@@ -138,7 +143,7 @@ async def ask_projects(
     given: Any = params
     if given.projects is None:
         workspace = await call.host.workspace(call, given.project)
-        return (await ask(call, params, workspace, Among())).result
+        return (await ask(call, params, workspace, ProjectSelection())).result
     if given.project is not None:
         message = "give either `project` or `projects`"
         raise InvalidParams(message, field="project", incompatible=["project", "projects"])
@@ -170,7 +175,7 @@ async def ask_projects(
     reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
     counted = [part for part in answered if part.pages[0][1].reading == reading]
     items, taken = _merge(counted, question)
-    answers = [Answered(part.name, part.root, part.pages[0][1].result) for part in counted]
+    answers = [ProjectAnswer(part.name, part.root, part.pages[0][1].result) for part in counted]
     merged: Any = {**counted[0].pages[0][1].fields, "results": items}
     if "total" in merged:
         if given.cursor is None:  # later pages repeat what the first one said
@@ -192,7 +197,7 @@ async def ask_projects(
 class _Question(Generic[ParamsT, ResultT]):
     """A call in the form in which each project is asked."""
 
-    def __init__(self, call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], limit: int) -> None:
+    def __init__(self, call: Call[Catalogue], params: ParamsT, ask: AskProject[ParamsT, ResultT], limit: int) -> None:
         self.started = time.perf_counter()
         self.limit = limit
         self._call, self._params, self._ask = call, params, ask
@@ -279,7 +284,7 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     for part in parts:
         above = part.root.rstrip("/") + "/"
         nested = [other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)]
-        part.among = Among(nested, len(roots))
+        part.among = ProjectSelection(nested, len(roots))
     if getattr(params, "cursor", None) is None:
         return None, parts
 

@@ -34,7 +34,7 @@ from flashgrep.handlers.common import (
     make_path_filter,
     view_of,
 )
-from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
+from flashgrep.handlers.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.handlers.text import Style, render_hits
 from flashgrep.ingest.columns import Range
 from flashgrep.model import path_to_text
@@ -120,7 +120,7 @@ class QueryParams(Params):
     projects: ProjectNames = None
 
 
-class Explained(TypedDict):
+class Explanation(TypedDict):
     """How a question was understood and planned."""
 
     pattern: str
@@ -166,7 +166,7 @@ class QueryResult(TypedDict):
     mode: str
     coverage: Coverage
     suggestions: NotRequired[list[str]]
-    explained: NotRequired[Explained]
+    explained: NotRequired[Explanation]
 
 
 def render_query(result: QueryResult, style: Style) -> Iterator[str]:
@@ -193,7 +193,9 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
 HANDLERS: tuple[Handler, ...] = (query,)
 
 
-async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, among: Among) -> Page[QueryResult]:
+async def _ask(
+    call: Call[Catalogue], params: QueryParams, project: Workspace, among: ProjectSelection
+) -> Page[QueryResult]:
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(call, project, params.rev)
@@ -278,7 +280,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
     return Page(result, rank, get_args(SmartMode).index(mode))
 
 
-def _join(result: QueryResult, answers: Sequence[Answered[QueryResult]]) -> None:
+def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:
     """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
         each = [[f"{one.root}/{path}" for path in one.result.get("suggestions", ())] for one in answers]

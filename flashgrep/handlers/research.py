@@ -85,7 +85,7 @@ class CodeResearchParams(Params):
     project: ProjectName = None
 
 
-class NodeShown(FilePlace):
+class NodeEntry(FilePlace):
     """A symbol, and its distance in hops from what was asked about (0: itself); `id` is the same on all pages."""
 
     id: int
@@ -97,7 +97,7 @@ class NodeShown(FilePlace):
     signature: NotRequired[str]
 
 
-class EdgeShown(FilePlace):
+class EdgeEntry(FilePlace):
     """`source` uses `target`: the line that shows it, its confidence (0 to 1) and the rule.
 
     Without `target`: a name that was asked about but is not defined here.
@@ -112,7 +112,7 @@ class EdgeShown(FilePlace):
     resolved: str
 
 
-class ConformanceShown(TypedDict):
+class ConformanceEntry(TypedDict):
     """`type` implements or extends `base`; `extension`: declared by an extension of the type."""
 
     type: str
@@ -126,7 +126,7 @@ class ConformanceShown(TypedDict):
 DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges": int})
 
 
-class VagueShown(TypedDict):
+class UncertainUseEntry(TypedDict):
     """A use too ambiguous to resolve, and why."""
 
     file_path: str
@@ -148,10 +148,10 @@ class CodeResearchResult(TypedDict):
     understood_as: str
     names: list[str]
     summary: str
-    results: list[NodeShown]
-    edges: list[EdgeShown]
+    results: list[NodeEntry]
+    edges: list[EdgeEntry]
     chains: list[str]
-    conformances: list[ConformanceShown]
+    conformances: list[ConformanceEntry]
     dependencies: list[DependencyShown]
     hops: int
     left_out: int
@@ -160,7 +160,7 @@ class CodeResearchResult(TypedDict):
     coverage: Coverage
     tests: NotRequired[list[str]]
     excluded: NotRequired[dict[str, int]]
-    vague: NotRequired[list[VagueShown]]
+    vague: NotRequired[list[UncertainUseEntry]]
     asks: NotRequired[list[str]]
     suggestions: NotRequired[list[str]]
 
@@ -196,7 +196,7 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         yield f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
 
 
-def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Style) -> Iterator[str]:
+def _render_uses(edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Style) -> Iterator[str]:
     """Yield the lines of each symbol that uses something, below its own place."""
     for number, group in groupby(edges, key=lambda edge: edge["source"]):
         user, around = named[number], style.path(named[number])
@@ -214,7 +214,7 @@ def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Sty
 
 
 def _render_for_model(
-    result: CodeResearchResult, named: dict[int, NodeShown], seen: set[int], style: Style
+    result: CodeResearchResult, named: dict[int, NodeEntry], seen: set[int], style: Style
 ) -> Iterator[str]:
     """Yield each use with its line, by file; then what the lines do not show."""
 
@@ -225,7 +225,7 @@ def _render_for_model(
         seen.add(number)
         return node["name"] + lines
 
-    def is_told_by_line(edge: EdgeShown) -> bool:
+    def is_told_by_line(edge: EdgeEntry) -> bool:
         """Return whether the line itself shows who extends whom, or what a file imports."""
         if "target" not in edge:
             return edge["kind"] == "imports"
@@ -233,7 +233,7 @@ def _render_for_model(
         words = set(re.findall(r"[\w$]+", edge["text"]))
         return edge["kind"] == "implements" and edge["confidence"] >= SURE and words.issuperset(ends)
 
-    def describe(edge: EdgeShown) -> str:
+    def describe(edge: EdgeEntry) -> str:
         if is_told_by_line(edge):
             seen.add(edge["source"])
             return edge["text"]
@@ -344,9 +344,9 @@ def format_research(
     # In the order in which they were found, which the research of each page repeats: a number means the same on all
     # pages.
     numbers = {key: number for number, key in enumerate(graph.nodes)}
-    edges = list[EdgeShown]()
+    edges = list[EdgeEntry]()
     for edge in page.edges:
-        shown: EdgeShown = {
+        shown: EdgeEntry = {
             "source": numbers[edge.source],
             "kind": edge.kind,
             **path_to_json(edge.path),  # type: ignore[typeddict-item]  # as in _format_node
@@ -445,9 +445,9 @@ def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) ->
     return GraphPage(nodes, edges, end, len(items) - end, digest_before, digest.hexdigest())
 
 
-def _format_node(number: int, node: Node) -> NodeShown:
+def _format_node(number: int, node: Node) -> NodeEntry:
     definition = node.definition
-    one: NodeShown = {
+    one: NodeEntry = {
         "id": number,
         "name": definition.qualified,
         "kind": definition.kind,

@@ -99,7 +99,7 @@ class SpecRequirementsResult(SpecSummary, FilePlace):
     requirements: list[RequirementSummary]
 
 
-class StepShown(TypedDict):
+class StepEntry(TypedDict):
     """A clause of a scenario: `keyword` is GIVEN, WHEN, THEN, AND or BUT."""
 
     keyword: str
@@ -118,7 +118,7 @@ class ScenarioResult(FilePlace):
     given: list[str]
     when: str
     then: list[str]
-    steps: list[StepShown]
+    steps: list[StepEntry]
     notes: NotRequired[str]
     start_line: int
 
@@ -142,7 +142,7 @@ class SearchSpecsResult(TypedDict):
     coverage: Coverage
 
 
-class ProblemShown(FilePlace):
+class ProblemEntry(FilePlace):
     """What is wrong, and where; after a warning everything is still readable."""
 
     spec_id: str
@@ -156,7 +156,7 @@ class ValidateSpecsResult(TypedDict):
 
     valid: bool
     files: int
-    problems: list[ProblemShown]
+    problems: list[ProblemEntry]
 
 
 @handler("list_specs", title="List specifications", toolset="specs")
@@ -253,7 +253,7 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
 
     def look(files: list[SpecFile], read: Read) -> ValidateSpecsResult:
         specs = parse_all_specs(files, read) if spec_id is None else [get_spec_by_id(files, read, spec_id)]
-        problems: list[ProblemShown] = []
+        problems: list[ProblemEntry] = []
         for one in specs:
             found = [one.unreadable] if one.unreadable else []
             # Otherwise an unreadable file would also be reported to have no requirements.

@@ -38,7 +38,7 @@ from flashgrep.handlers.common import (
     tell_near,
     view_of,
 )
-from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
+from flashgrep.handlers.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.handlers.text import Style, render_places, shorten_entries, span
 from flashgrep.ingest.columns import Columns, PositionEncoding, Range
 from flashgrep.ingest.globs import PathFilter
@@ -201,7 +201,7 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
 
 async def _ask(
-    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, among: Among
+    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, among: ProjectSelection
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -256,7 +256,7 @@ async def _ask(
     return Page(result, lambda at: answer.results[at].order)
 
 
-def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]]) -> None:
+def _join(result: GetSymbolResult, answers: Sequence[ProjectAnswer[GetSymbolResult]]) -> None:
     """Suggest the nearest names of all projects if none has the symbol."""
     result.pop("suggestions", None)
     if namesakes := sum(one.result.get("namesakes", 0) for one in answers):

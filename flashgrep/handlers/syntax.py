@@ -32,7 +32,7 @@ class FoldsParams(Params):
     project: ProjectName = None
 
 
-class FoldShown(TypedDict):
+class FoldEntry(TypedDict):
     """Lines from 1, the last one included."""
 
     start_line: int
@@ -43,7 +43,7 @@ class FoldShown(TypedDict):
 class FoldsResult(TypedDict):
     """Foldable ranges in order; `reason`: why there are none, e.g. `no_language`."""
 
-    results: list[FoldShown]
+    results: list[FoldEntry]
     reason: NotRequired[str]
 
 
@@ -56,7 +56,7 @@ def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
 async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
     """List the foldable ranges of a file: bodies, brackets, runs of comments and of imports."""
 
-    def find(_symbols: FileSymbols, root: Node) -> list[FoldShown]:
+    def find(_symbols: FileSymbols, root: Node) -> list[FoldEntry]:
         return [{"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind} for one in find_folds(root)]
 
     found = await _ask_tree(call, params, find)

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import orjson
 
 from flashgrep.damage import Damaged, inflate
-from flashgrep.identifiers import Counted
+from flashgrep.identifiers import IdentifierCounts
 from flashgrep.index import segments, symbols
 from flashgrep.index.postings import Pairs, encode
-from flashgrep.index.schema import Left, take_numbers
+from flashgrep.index.schema import StageBacklog, take_numbers
 from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.index.sieve import seal_of
 from flashgrep.index.word_impacts import Fields, impacts_of
@@ -134,7 +134,7 @@ class ChunkMap(NamedTuple):
         return np.where(known, self.text_id[at], 0), inside
 
 
-def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> PackedChunks:
+def pack(texts: Sequence[ChunkedText], counted: IdentifierCounts | None = None) -> PackedChunks:
     """Return the chunks of texts, ready to be stored; ``counted``: the identifiers of all fields, if known already."""
     rows = [
         PackedText(
@@ -243,10 +243,10 @@ def choose_to_chunk(
     return [row[:5] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def count_to_chunk(connection: sqlite3.Connection, project: int) -> Left:
+def count_to_chunk(connection: sqlite3.Connection, project: int) -> StageBacklog:
     """Return how many parsed texts of a project have no chunks yet."""
     query = f"SELECT count(*), total(text.size) {_UNCHUNKED}"
-    return Left(*map(int, connection.execute(query, [project]).fetchone()))
+    return StageBacklog(*map(int, connection.execute(query, [project]).fetchone()))
 
 
 _UNEMBEDDED: Final = (
@@ -268,10 +268,10 @@ def choose_to_embed(
     return [row[:5] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> Left:
+def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> StageBacklog:
     """Return how many texts of a project have no vectors in a set yet."""
     query = f"SELECT count(*), total(text.size) {_UNEMBEDDED}"
-    return Left(*map(int, connection.execute(query, [vector_set, project]).fetchone()))
+    return StageBacklog(*map(int, connection.execute(query, [vector_set, project]).fetchone()))
 
 
 def note_settings(connection: sqlite3.Connection, project: int, embedding: str, vector_set: int) -> None:

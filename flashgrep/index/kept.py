@@ -17,7 +17,7 @@ Name = tuple[bytes, str]
 _OF_A_FILE: Final = "SELECT 1 FROM project JOIN path ON path.project = project.id AND path.text_id = ? LIMIT 1"
 
 
-class KnownTexts(NamedTuple):
+class IndexedTexts(NamedTuple):
     """What a store knows about contents, by their git object ids."""
 
     text_ids: dict[Name, int]
@@ -27,7 +27,7 @@ class KnownTexts(NamedTuple):
     """Texts that have not been parsed for symbols yet."""
 
 
-def read_known(connection: sqlite3.Connection) -> KnownTexts:
+def read_known(connection: sqlite3.Connection) -> IndexedTexts:
     """Return what is known about the contents of files and revisions.
 
     Raises:
@@ -35,7 +35,7 @@ def read_known(connection: sqlite3.Connection) -> KnownTexts:
 
     """
     rows = connection.execute("SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL")
-    known = KnownTexts({(blob, named): text_id for blob, named, text_id in rows}, {}, set())
+    known = IndexedTexts({(blob, named): text_id for blob, named, text_id in rows}, {}, set())
     for blob, named, text_id, skip, checksum in connection.execute(
         "SELECT blob, name_class, text_id, skip, checksum FROM kept"
     ):

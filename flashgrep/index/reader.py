@@ -20,7 +20,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index import chunks, kept, schema, symbols
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.evaluate import evaluate, join_segments
-from flashgrep.index.kept import KnownTexts, read_known
+from flashgrep.index.kept import IndexedTexts, read_known
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.sieve import apply_filters, drop_wordless
@@ -280,7 +280,7 @@ class Reader:
             rows = connection.execute("SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key")
             return tuple(int(row[0]) for row in rows)
 
-    def known_texts(self) -> KnownTexts:
+    def known_texts(self) -> IndexedTexts:
         """Return what is known of contents by their git object ids; verifies that every text is in a segment."""
         with self.transaction() as connection:
             known = read_known(connection)

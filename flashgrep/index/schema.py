@@ -128,7 +128,7 @@ LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
 """Indexing stages after the grams, each built on the previous one."""
 
 
-class Left(NamedTuple):
+class StageBacklog(NamedTuple):
     """Texts that a stage has not reached yet; -1: unknown."""
 
     texts: int

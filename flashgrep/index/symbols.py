@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.index.schema import SYMBOL_TABLES, Left, create_tables
+from flashgrep.index.schema import SYMBOL_TABLES, StageBacklog, create_tables
 
 LONGEST_NAME: Final = 200
 """Bytes; longer names (headings, generated names) are not indexed, but their text is still found."""
@@ -99,13 +99,13 @@ def take_bytes(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tup
         yield row
 
 
-def count_to_parse(connection: sqlite3.Connection, project: int) -> Left:
+def count_to_parse(connection: sqlite3.Connection, project: int) -> StageBacklog:
     """Return how many texts of a project have no row yet."""
     query = (
         "SELECT count(*), total(size) FROM text WHERE id IN (SELECT text_id FROM path WHERE project = ?) "
         "AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.text_id = text.id)"
     )
-    return Left(*map(int, connection.execute(query, [project]).fetchone()))
+    return StageBacklog(*map(int, connection.execute(query, [project]).fetchone()))
 
 
 def packed_of(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, bytes]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.identifiers import Counted, Ints, count_identifiers, find_identifiers, places_of, split_words
+from flashgrep.identifiers import IdentifierCounts, Ints, count_identifiers, find_identifiers, places_of, split_words
 from flashgrep.index.postings import Pairs, count, decode, decode_lists
 from flashgrep.index.segments import Kind, lists_of, segments
 
@@ -90,12 +90,12 @@ def key_of(word: bytes) -> int:
     return zlib.crc32(word) // LEVELS * LEVELS
 
 
-def count_fields(chunks: Sequence[Fields]) -> Counted:
+def count_fields(chunks: Sequence[Fields]) -> IdentifierCounts:
     """Count the identifiers of each field of chunks; the fields of a chunk are consecutive texts."""
     return count_identifiers([field for chunk in chunks for field in chunk])
 
 
-def choose_for_vectors(counted: Counted) -> Counted:
+def choose_for_vectors(counted: IdentifierCounts) -> IdentifierCounts:
     """Return the identifiers of each chunk for an embedder: of all fields but names, so one may occur several times."""
     places, fields = np.divmod(counted.texts, len(FIELD_WEIGHTS))
     told = np.flatnonzero(fields != _NAMES)
@@ -104,7 +104,7 @@ def choose_for_vectors(counted: Counted) -> Counted:
     )
 
 
-def impacts_of(chunks: Sequence[Fields], counted: Counted | None = None) -> Pairs:
+def impacts_of(chunks: Sequence[Fields], counted: IdentifierCounts | None = None) -> Pairs:
     """Return the (key, index into the list) pairs of chunks, ascending; ``counted``: their fields, if known already."""
     counted = counted or count_fields(chunks)
     # The keys of the words of each identifier, in the order of ``parts``: itself first, then its parts.

@@ -11,7 +11,7 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.index.schema import LateStage, Left
+from flashgrep.index.schema import LateStage, StageBacklog
 from flashgrep.index.table import FileRow, Mark
 from flashgrep.index.writer import Merging
 from flashgrep.indexer.job import IndexJob, ProjectJob
@@ -58,7 +58,7 @@ class StageReport(NamedTuple):
     ``remade``: shared data was dropped and must be rebuilt for other projects, too.
     """
 
-    left: Left
+    left: StageBacklog
     problem: str
     remade: bool
 
@@ -119,7 +119,7 @@ class IndexerChild:
         while not last:
             event = await self._receive()
             last = event["last"]
-            yield StageReport(Left(event["texts"], event["bytes"]), event["problem"], event["remade"])
+            yield StageReport(StageBacklog(event["texts"], event["bytes"]), event["problem"], event["remade"])
 
     async def keep(self, project: ProjectJob, wanted: Mapping[Content, bool]) -> AsyncIterator[int]:
         """Store texts of revisions, and parse them if requested; yields how many are left."""

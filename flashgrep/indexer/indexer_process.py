@@ -45,7 +45,7 @@ import orjson
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, FlashgrepError, ProviderUnavailable
 from flashgrep.index import schema, symbols
-from flashgrep.index.schema import Left
+from flashgrep.index.schema import StageBacklog
 from flashgrep.index.symbols import StoredSymbols
 from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
@@ -179,7 +179,7 @@ class Indexer:
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Run a late stage over every text of a project, or until another command arrives."""
-        left, problem, remade = Left(-1, 0), "", False
+        left, problem, remade = StageBacklog(-1, 0), "", False
         number = self._writer.add_project(project.root.path)
         try:
             if stage == "symbols":
@@ -193,10 +193,10 @@ class Indexer:
                 self._report("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
             remade = stage != "symbols" and meaning.remade
         except ProviderUnavailable as error:
-            left, problem = Left(-1, 0), str(error)
+            left, problem = StageBacklog(-1, 0), str(error)
         self._report("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=remade, last=True)
 
-    def _store_symbols(self, project: ProjectJob, number: int) -> Iterator[Left]:
+    def _store_symbols(self, project: ProjectJob, number: int) -> Iterator[StageBacklog]:
         """Store the symbols of texts that have none yet, yielding after each batch how much is left."""
         connection = self._writer.connection
         left = symbols.count_to_parse(connection, number)
@@ -210,7 +210,7 @@ class Indexer:
             )
             for done in parsers.run(texts):
                 self._writer.put_symbols(done.rows, done.declined)
-                left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
+                left = StageBacklog(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
                 yield left
         # Counted, since texts whose files changed meanwhile were skipped.
         yield symbols.count_to_parse(connection, number)

@@ -16,7 +16,7 @@ from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
-from flashgrep.index.schema import Left
+from flashgrep.index.schema import StageBacklog
 from flashgrep.index.sieve import make_filter
 from flashgrep.index.word_impacts import choose_for_vectors, count_fields
 from flashgrep.index.writer import Writer
@@ -63,7 +63,7 @@ class MeaningStages:
         self._pool = pool
         self._batches = batches
 
-    def store_chunks(self, settings: str) -> Iterator[Left]:
+    def store_chunks(self, settings: str) -> Iterator[StageBacklog]:
         """Store the chunks of parsed texts, yielding after each batch how much is left.
 
         If these settings use the embedded model, vectors are stored, too: both are made from the same words.
@@ -74,11 +74,11 @@ class MeaningStages:
         left = table.count_to_chunk(connection, self._number)
         # Merging what was stored counts as much as this many bytes of text.
         ending = left.bytes * ENDING_SHARE
-        yield Left(left.texts, int(left.bytes + ending))
+        yield StageBacklog(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
         texts = self._batches(lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after))
         calls = ((self._project.root, part, self._project.max_size, settings) for part in texts)
-        waiting: list[CutTexts] = []
+        waiting: list[ChunkedTexts] = []
 
         def flush() -> None:
             nonlocal vector_set
@@ -97,18 +97,18 @@ class MeaningStages:
             waiting.append(done)
             if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
                 flush()
-            left = Left(left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes)
-            yield Left(left.texts, int(left.bytes + ending))
+            left = StageBacklog(left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes)
+            yield StageBacklog(left.texts, int(left.bytes + ending))
         flush()
         # Before free pages are returned, since a merge frees some.
         for share, remade in self._writer.merge():
             self.remade = remade
-            yield Left(left.texts, int(left.bytes + ending * (1 - share / 2)))
+            yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share / 2)))
         for share in self._writer.shrink():
-            yield Left(left.texts, int(left.bytes + ending * (1 - share) / 2))
+            yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share) / 2))
         yield table.count_to_chunk(connection, self._number)
 
-    def store_vectors(self, settings: str) -> Iterator[Left]:
+    def store_vectors(self, settings: str) -> Iterator[StageBacklog]:
         """Store vectors of chunked texts, yielding after each batch how much is left.
 
         Raises:
@@ -133,7 +133,7 @@ class MeaningStages:
                     # The file first, then the rows that refer to it: a crash may leave unused bytes in the file, but
                     # never rows without vectors.
                     vector_set, waiting = self._append(vector_set, waiting), []
-                left = Left(left.texts - len(done.text_ids), left.bytes - done.bytes)
+                left = StageBacklog(left.texts - len(done.text_ids), left.bytes - done.bytes)
                 yield left
             vector_set = self._append(vector_set, waiting)
         # What was stored before is useless: with a new, empty set the count below includes all texts.
@@ -187,14 +187,14 @@ class EmbeddedTexts(NamedTuple):
     bytes: int
 
 
-class CutTexts(NamedTuple):
+class ChunkedTexts(NamedTuple):
     """Chunks of a batch, and their vectors if these are made with them."""
 
     packed: PackedChunks
     embedded: EmbeddedTexts
 
 
-def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> CutTexts:
+def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> ChunkedTexts:
     """Read texts, given with their packed symbols, and return their chunks, leaving out changed texts."""
     release_memory()
     done: list[ChunkedText] = []
@@ -214,7 +214,7 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
         rows = vectors.quantise(embedder.embed_identifiers(choose_for_vectors(counted), chunks))
     # A text without chunks has no vectors.
     of_texts = [(text.text_id, len(text.chunks)) for text in done if text.chunks]
-    return CutTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
+    return ChunkedTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
 
 
 def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:

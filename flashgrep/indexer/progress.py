@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import anyio
 
-from flashgrep.index.schema import LATE_STAGES, LateStage, Left
+from flashgrep.index.schema import LATE_STAGES, LateStage, StageBacklog
 
 Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
 WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
@@ -101,7 +101,7 @@ class Progress:
         """Note how much of the segments of grams is merged."""
         self._note("merging", share)
 
-    def reach(self, stage: LateStage, left: Left) -> None:
+    def reach(self, stage: LateStage, left: StageBacklog) -> None:
         """Note how much a late stage has left."""
         # What is left may grow while files change; a share never counts from less than it began with.
         total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))

@@ -119,7 +119,7 @@ def _prepare_worker() -> None:
 # What the processes do
 
 
-class Prepared(NamedTuple):
+class PreparedBatch(NamedTuple):
     """A batch, ready to be stored."""
 
     reserved: Reserved
@@ -139,7 +139,7 @@ class _Content(NamedTuple):
 
 def prepare(
     root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
-) -> Prepared:
+) -> PreparedBatch:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
     release_memory()  # of the batch before
     connection = None
@@ -173,7 +173,7 @@ def prepare(
         connection.close()
     blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
     read = sum(row.size for row, _ in files)
-    return Prepared(reserved, list(texts.values()), blocks, files, gone, read)
+    return PreparedBatch(reserved, list(texts.values()), blocks, files, gone, read)
 
 
 def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | None:

@@ -45,7 +45,7 @@ class Window:
     limit: int = 10_000
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file: its index among all, its paths from the root and the folder searched, size in bytes, time in seconds."""
 
     at: int
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 class GlobPage:
     """A part of the files found, in order, that ends before index ``end`` of ``total``, without files gone since."""
 
-    files: list[Found]
+    files: list[FoundFile]
     end: int
     total: int
     seen: int
@@ -69,7 +69,7 @@ class GlobPage:
     """False: the deadline passed before the walk ended."""
 
 
-class Known(NamedTuple):
+class PresentFiles(NamedTuple):
     """The present files of a watched tree; those that ignore rules exclude are separate."""
 
     settled: PathText
@@ -87,7 +87,7 @@ def find(
     window: Window = Window(),
     *,
     deadline: float | None = None,
-    known: Known | None = None,
+    known: PresentFiles | None = None,
     unsaved: Mapping[bytes, tuple[int, int]] = MappingProxyType({}),
 ) -> GlobPage:
     """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
@@ -144,7 +144,7 @@ def find_among(
     keys = [key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)]
     at, end = _sort_and_cut(keys, options, window)
     files = [
-        Found(index, lead + key.path, key.path, *stat_file(lead + key.path), key)
+        FoundFile(index, lead + key.path, key.path, *stat_file(lead + key.path), key)
         for index, key in enumerate(keys[at:end], at)
     ]
     seen = len(paths.with_literals(Literals(start=lead)))
@@ -249,7 +249,7 @@ class _Search:
         if self.options.respect_ignore:
             self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
 
-    def run(self, known: Known | None) -> Iterable[Key]:
+    def run(self, known: PresentFiles | None) -> Iterable[Key]:
         options = self.options
         as_known = not options.include_hidden and not options.follow_symlinks and b"/." not in b"/" + self._lead
         if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
@@ -270,7 +270,7 @@ class _Search:
                 if self._patterns.includes(path):
                     yield self._key(path)
 
-    def _known(self, known: Known, places: Places) -> Collection[Key]:
+    def _known(self, known: PresentFiles, places: Places) -> Collection[Key]:
         """Return the files that match; ``places``: indexes of the settled files below the folder searched."""
         lead, includes = len(self._lead), self._patterns.includes
         found: dict[bytes, Key] = {}
@@ -358,7 +358,7 @@ class _Search:
                 return
             yield from self._visit(pending.pop(), pending)
 
-    def describe(self, index: int, key: Key) -> Found | None:
+    def describe(self, index: int, key: Key) -> FoundFile | None:
         checkpoint()
         try:
             size, time_ns = self._stat(key.path)
@@ -366,7 +366,7 @@ class _Search:
             return None  # gone since it was listed
         under = self.options.under
         path = under + b"/" + key.path if under else key.path
-        return Found(index, path, key.path, size, time_ns // 1_000_000_000, key)
+        return FoundFile(index, path, key.path, size, time_ns // 1_000_000_000, key)
 
     def _stat(self, path: bytes) -> tuple[int, int]:
         """Return the size and time of a file below the folder searched."""

@@ -18,14 +18,14 @@ from typing import NamedTuple
 from flashgrep.checkpoint import checkpoint
 from flashgrep.pattern.regex_tree import (
     NEWLINE,
+    Alternation,
+    Assertion,
+    ByteSet,
     Chars,
     CharSet,
     Concat,
-    Either,
     Group,
-    Look,
     Node,
-    Octet,
     Repeat,
     map_children,
     plain_bytes,
@@ -214,12 +214,12 @@ def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
 def _with_line_end(node: Node) -> Node:
     """Replace a final `$` by the line end that the index appends to every line; nothing can follow it."""
     match node:
-        case Look("line_end"):
+        case Assertion("line_end"):
             return Chars(NEWLINE)
         case Concat(parts) if parts:
             return Concat((*parts[:-1], _with_line_end(parts[-1])))
-        case Either(parts):
-            return Either(tuple(map(_with_line_end, parts)))
+        case Alternation(parts):
+            return Alternation(tuple(map(_with_line_end, parts)))
         case Group(inner):
             return _with_line_end(inner)
         case _:
@@ -241,7 +241,7 @@ def _without_folds(node: Node) -> Node:
 def _facts(node: Node) -> _Facts:
     checkpoint()
     match node:
-        case Chars(found) | Octet(found):
+        case Chars(found) | ByteSet(found):
             if len(found) > MAX_CLASS:
                 return _NOTHING_KNOWN
             # Folding makes one string of two members such as k and K.
@@ -249,11 +249,11 @@ def _facts(node: Node) -> _Facts:
             strings = frozenset(text.translate(_FOLD) for text in texts)
             facts = _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
         # Consumes nothing; the condition itself is checked when lines are matched.
-        case Look() | Repeat(_, _, 0):
+        case Assertion() | Repeat(_, _, 0):
             facts = _EMPTY
         case Concat(parts):
             facts = _join_all(parts)
-        case Either(parts):
+        case Alternation(parts):
             facts = _either([_facts(part) for part in parts])
         case Repeat(inner, 0, high):
             # An optional node needs no grams; only "?" has two exact cases.

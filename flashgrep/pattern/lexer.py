@@ -11,8 +11,8 @@ from flashgrep.pattern.regex_tree import (
     ASCII_DIGIT,
     ASCII_SPACE,
     ASCII_WORD,
+    Assertion,
     CharSet,
-    Look,
     LookKind,
 )
 
@@ -117,7 +117,7 @@ class Lexer:
         raise BadPattern(f"{message}: {construct!r} at {at}", at=at, construct=construct)
 
 
-def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
+def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
     """Read an escape; the lexer is at its backslash."""
     start = lexer.pos
     lexer.pos += 1
@@ -126,7 +126,7 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
         lexer.fail("incomplete escape sequence", start, len(lexer.text))
     if char in _LOOKS:
         kind = _LOOKS[char] if char != "b" else _read_boundary(lexer)
-        return Look(kind, ascii=not lexer.flags.unicode)
+        return Assertion(kind, ascii=not lexer.flags.unicode)
     if char in _HEX_DIGITS:
         return _read_hex(lexer, char, start)
     if char in "dDsSwW":

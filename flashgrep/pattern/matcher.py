@@ -18,11 +18,11 @@ from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.regex_tree import (
     ASCII_WORD,
     LAST_ASCII,
+    Assertion,
+    ByteSet,
     Chars,
     Concat,
-    Look,
     Node,
-    Octet,
     find_required_bytes,
     plain_bytes,
     walk,
@@ -174,19 +174,19 @@ class Matcher:
     """A compiled pattern; thread-safe."""
 
     def __init__(self, node: Node, *, multiline: bool = False, crlf: bool = False) -> None:
-        looks = {part.kind for part in walk(node) if isinstance(part, Look)}
+        looks = {part.kind for part in walk(node) if isinstance(part, Assertion)}
         self._node = node
         self._crlf = crlf
         self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
         # Only these patterns match differently in multiline mode; all others are searched by lines, which is faster.
         self.crosses_lines = multiline and (
             any(kind.startswith(("line", "text")) for kind in looks)
-            or any(isinstance(part, Chars | Octet) and ord("\n") in part.set for part in walk(node))
+            or any(isinstance(part, Chars | ByteSet) and ord("\n") in part.set for part in walk(node))
         )
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
         self._literal: Finder | None = None
         match node:
-            case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
+            case Concat((Concat((Assertion("half_start", False), inner)), Assertion("half_end", False))):
                 # -w with a literal: bytes.find and a check of both neighbours are far faster than RE2.
                 if needle := plain_bytes(inner):
                     self._literal = WordFinder(needle)

@@ -21,15 +21,15 @@ from flashgrep.pattern.regex_tree import (
     LAST_ASCII,
     LINE_ENDS,
     NEWLINE,
+    Alternation,
+    Assertion,
+    ByteSet,
     Chars,
     CharSet,
     Concat,
-    Either,
     Group,
-    Look,
     LookKind,
     Node,
-    Octet,
     Repeat,
     edge,
     map_children,
@@ -110,7 +110,7 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
             if node is not None:
                 parts.append(node)
     lexer.flags = outer
-    return branches[0] if len(branches) == 1 else Either(tuple(branches))
+    return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
 
 def _atom(lexer: Lexer, depth: int) -> Node | None:
@@ -122,7 +122,7 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
     if char == "(":
         return _group(lexer, depth)
     if char == "[":
-        found: Literal | CharSet | Look = _brackets(lexer)
+        found: Literal | CharSet | Assertion = _brackets(lexer)
     elif char == "\\":
         found = read_escape(lexer)
     else:
@@ -131,15 +131,15 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
             left_out = "" if flags.dot_newline else "\r\n" if flags.crlf else "\n"
             found = complement(CharSet.chars(left_out), unicode_on=flags.unicode)
         elif char in _ANCHORS:
-            found = Look(_ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)])
+            found = Assertion(_ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)])
         else:
             found = Literal(ord(char))
     if isinstance(found, Literal):
         return _literal(lexer, found, at)
-    if isinstance(found, Look):
+    if isinstance(found, Assertion):
         return found
     # With (?-u) a class with bytes above 127 matches single bytes, which need not be UTF-8.
-    return Chars(found, at) if flags.unicode or found.is_ascii() else Octet(found, at)
+    return Chars(found, at) if flags.unicode or found.is_ascii() else ByteSet(found, at)
 
 
 def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
@@ -150,7 +150,7 @@ def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
     if found.is_ascii():
         return Chars(unicode.fold_ascii(found) if lexer.flags.insensitive else found, at)
     if literal.byte:
-        return Octet(found, at)
+        return ByteSet(found, at)
     if lexer.flags.insensitive:  # bytes have no case rules beyond ASCII
         lexer.fail("Unicode not allowed here", at)
     return Chars(found, at)
@@ -313,7 +313,7 @@ def _member(lexer: Lexer) -> CharSet | int:
     """Parse one member: a code point (or byte), or the set that an escape stands for."""
     start = lexer.pos
     found = read_escape(lexer) if lexer.peek() == "\\" else Literal(ord(lexer.next()))
-    if isinstance(found, Look):
+    if isinstance(found, Assertion):
         lexer.fail("invalid escape sequence found in character class", start)
     if isinstance(found, CharSet):
         return found
@@ -344,7 +344,7 @@ def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
     # Only the parser can tell a literal from the letter of an escape, so smart case may need a second pass.
     if smart and lexer.any_literal and not lexer.any_uppercase:
         return parse_texts(texts, replace(flags, insensitive=True), smart=False)
-    return nodes[0] if len(nodes) == 1 else Either(tuple(nodes))
+    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
 
 
 def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> Node:
@@ -357,7 +357,7 @@ def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> 
         checkpoint()
         sets[char] = unicode.fold(CharSet.chars(char)) if folds else CharSet.chars(char)
     nodes = [Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text))) for text in texts]
-    return nodes[0] if len(nodes) == 1 else Either(tuple(nodes))
+    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
 
 
 def within_lines(node: Node, *, crlf: bool) -> Node:
@@ -368,7 +368,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
     """
     checkpoint()
     match node:
-        case Chars(found, at) | Octet(found, at):
+        case Chars(found, at) | ByteSet(found, at):
             banned = LINE_ENDS if crlf else NEWLINE
             if not any(char in found for char in banned):
                 return node
@@ -377,10 +377,10 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
                 construct = "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")
                 raise BadPattern(f"the literal line end at {at} requires multiline", at=at, construct=construct)
             return replace(node, set=left)
-        case Look(kind, ascii):
+        case Assertion(kind, ascii):
             # RE2 and the Pike VM search whole files, where \A would mean the start of the file.
-            return Look(_LINE_ANCHORS.get(kind, kind), ascii)
-        case Either(parts) if all(isinstance(part, Chars) for part in parts):
+            return Assertion(_LINE_ANCHORS.get(kind, kind), ascii)
+        case Alternation(parts) if all(isinstance(part, Chars) for part in parts):
             # `a|b|\n` is treated like a class: its line end is removed, not rejected as in a literal.
             ranges = (item for part in parts if isinstance(part, Chars) for item in part.set.ranges)
             return within_lines(Chars(CharSet.of(*ranges)), crlf=crlf)
@@ -390,17 +390,17 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
 
 def as_word(node: Node) -> Node:
     """Wrap `node` so that no word character is next to it (`rg -w`)."""
-    return _beside(Look("half_end"), _beside(Look("half_start"), node, first=True), first=False)
+    return _beside(Assertion("half_end"), _beside(Assertion("half_start"), node, first=True), first=False)
 
 
 def as_line(node: Node, *, crlf: bool) -> Node:
     """Wrap `node` so that it must be the whole line (`rg -x`)."""
     if crlf:
-        return Concat((Look("line_start_crlf"), node, Look("line_end_crlf")))
-    return Concat((Look("line_start"), node, Look("line_end")))
+        return Concat((Assertion("line_start_crlf"), node, Assertion("line_end_crlf")))
+    return Concat((Assertion("line_start"), node, Assertion("line_end")))
 
 
-def _beside(look: Look, node: Node, *, first: bool) -> Node:
+def _beside(look: Assertion, node: Node, *, first: bool) -> Node:
     """Put `look` before (`first`) or after `node`, splitting classes into word and other characters where needed.
 
     `half_start [-a]` becomes `half_start - | half_start a`, which RE2 can express; the order of alternatives is kept.
@@ -410,12 +410,12 @@ def _beside(look: Look, node: Node, *, first: bool) -> Node:
     # Only a mixed edge needs it: next to only word characters, or only others, RE2 can express the condition directly.
     if not found.empty and (found.chars & ASCII_WORD).ranges and not found.chars <= ASCII_WORD:
         match node:
-            case Chars(chars) | Octet(chars):
+            case Chars(chars) | ByteSet(chars):
                 parts = (chars & ASCII_WORD, chars - ASCII_WORD)
-                return Either(tuple(push(replace(node, set=part)) for part in parts))
+                return Alternation(tuple(push(replace(node, set=part)) for part in parts))
             case Concat(parts) if not edge(parts[0 if first else -1], first=first).empty:
                 return Concat((push(parts[0]), *parts[1:]) if first else (*parts[:-1], push(parts[-1])))
-            case Either() | Group():
+            case Alternation() | Group():
                 return map_children(node, push)
             # Unroll one copy, to be next to the condition. If the node may be absent (low 0), that is impossible.
             case Repeat(inner, low, high, greedy) if low:

@@ -11,7 +11,18 @@ from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 
-from flashgrep.pattern.regex_tree import ASCII_WORD, Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.pattern.regex_tree import (
+    ASCII_WORD,
+    Alternation,
+    Assertion,
+    ByteSet,
+    Chars,
+    Concat,
+    Group,
+    LookKind,
+    Node,
+    Repeat,
+)
 from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_before
 
 MAX_STATES = 4000  # The cache is cleared at this size: a limit on memory, not on the pattern.
@@ -75,7 +86,7 @@ class PikeVm:
     """A compiled tree; `find` returns the leftmost-first match, like Rust's engine."""
 
     def __init__(self, node: Node) -> None:
-        self._looks: list[Look] = []
+        self._looks: list[Assertion] = []
         self._program: list[_Byte | _Split | _Check | None] = [None]
         self._start = self._compile(node, _MATCH)
         self._states: dict[tuple[int, ...], _State] = {}
@@ -175,16 +186,16 @@ class PikeVm:
         match node:
             case Chars(found):
                 return self._compile(byte_classes(found), then)
-            case Octet(found):
+            case ByteSet(found):
                 return self._add(_Byte(frozenset(found), then))
-            case Look():
+            case Assertion():
                 if node not in self._looks:
                     self._looks.append(node)
                 return self._add(_Check(self._looks.index(node), then))
             case Concat(parts):
                 # From the end, so that each part knows where to continue.
                 return reduce(lambda after, part: self._compile(part, after), reversed(parts), then)
-            case Either(parts):
+            case Alternation(parts):
                 begins = [self._compile(part, then) for part in reversed(parts)]
                 return reduce(lambda later, begin: self._add(_Split(begin, later)), begins)
             case Group(inner):

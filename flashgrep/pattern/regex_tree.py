@@ -123,7 +123,7 @@ class Chars:
 
 
 @dataclass(frozen=True, slots=True)
-class Octet:
+class ByteSet:
     """One byte of `set`, whether or not it is part of a character."""
 
     set: CharSet
@@ -131,7 +131,7 @@ class Octet:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Assertion:
     """A condition on a position; word conditions look at neighbouring bytes if `ascii`, otherwise at code points."""
 
     kind: LookKind
@@ -146,7 +146,7 @@ class Concat:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Alternation:
     """Alternatives; the first one with which the whole pattern matches is chosen."""
 
     parts: "tuple[Node, ...]"
@@ -169,9 +169,9 @@ class Group:
     node: "Node"
 
 
-Node = Chars | Octet | Look | Concat | Either | Repeat | Group
+Node = Chars | ByteSet | Assertion | Concat | Alternation | Repeat | Group
 
-NEVER = Octet(CharSet())
+NEVER = ByteSet(CharSet())
 _ENOUGH = 64
 
 
@@ -181,7 +181,7 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, Concat | Either):
+        if isinstance(node, Concat | Alternation):
             stack.extend(reversed(node.parts))
         elif isinstance(node, Repeat | Group):
             stack.append(node.node)
@@ -192,8 +192,8 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Concat(parts):
             return Concat(tuple(map(change, parts)))
-        case Either(parts):
-            return Either(tuple(map(change, parts)))
+        case Alternation(parts):
+            return Alternation(tuple(map(change, parts)))
         case Repeat(inner, low, high, greedy):
             return Repeat(change(inner), low, high, greedy)
         case Group(inner):
@@ -205,7 +205,7 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
 def plain_bytes(node: Node) -> bytes | None:
     """Return the bytes that `node` matches if it is a single string without conditions."""
     match node:
-        case Chars(found) | Octet(found) if len(found) == 1:
+        case Chars(found) | ByteSet(found) if len(found) == 1:
             value = found.ranges[0][0]
             return chr(value).encode() if isinstance(node, Chars) else bytes((value,))
         case Concat(parts):
@@ -246,11 +246,11 @@ class Edge(NamedTuple):
 def edge(node: Node, *, first: bool) -> Edge:
     """Return what the matches of `node` begin with (`first`) or end with."""
     match node:
-        case Chars(found) | Octet(found):
+        case Chars(found) | ByteSet(found):
             return Edge(found, empty=False)
-        case Look():
+        case Assertion():
             return Edge(CharSet(), empty=True)
-        case Either(parts):
+        case Alternation(parts):
             edges = [edge(part, first=first) for part in parts]
             ranges = (item for each in edges for item in each.chars.ranges)
             return Edge(CharSet.of(*ranges), empty=any(each.empty for each in edges))

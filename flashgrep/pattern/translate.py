@@ -14,16 +14,16 @@ from flashgrep.pattern.regex_tree import (
     ANY_BYTE,
     ASCII,
     ASCII_WORD,
+    Alternation,
+    Assertion,
+    ByteSet,
     Chars,
     CharSet,
     Concat,
     Edge,
-    Either,
     Group,
-    Look,
     LookKind,
     Node,
-    Octet,
     Repeat,
     edge_of,
 )
@@ -87,9 +87,9 @@ def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
     match node:
         case Chars(found) if not plain and not found.is_ascii():
             return count_byte_classes(found)
-        case Chars() | Octet() | Look():
+        case Chars() | ByteSet() | Assertion():
             return 1
-        case Concat(parts) | Either(parts):
+        case Concat(parts) | Alternation(parts):
             return 1 + sum(_weight(part, plain=plain, unrolled=unrolled) for part in parts)
         case Repeat(inner, low, high):
             times = max(low, high or 1, 1) if unrolled else 1
@@ -103,7 +103,7 @@ def _repeat_product(node: Node) -> int:
     match node:
         case Repeat(inner, low, high):
             return max(low, high or 1, 1) * _repeat_product(inner)
-        case Concat(parts) | Either(parts):
+        case Concat(parts) | Alternation(parts):
             return max(map(_repeat_product, parts), default=1)
         case Group(inner):
             return _repeat_product(inner)
@@ -121,21 +121,21 @@ class _Writer:
         match node:
             case Chars(found):
                 return _byte_class(found & ASCII) if self.kind.ascii else self.write(byte_classes(found))
-            case Octet(found):
+            case ByteSet(found):
                 return _byte_class(found)
-            case Look():
+            case Assertion():
                 return self._look(node, _UNKNOWN, _UNKNOWN)
             case Concat(parts):
                 written = []
                 for at, part in enumerate(parts):
-                    if isinstance(part, Look):
+                    if isinstance(part, Assertion):
                         # A condition's translation depends on its neighbours, which are known only here.
                         before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
                     else:
                         written.append(self.write(part))
                 return b"(?:" + b"".join(written) + b")"
-            case Either(parts):
+            case Alternation(parts):
                 return b"(?:" + b"|".join(map(self.write, parts)) + b")"
             case Repeat():
                 return self._repeat(node)
@@ -157,7 +157,7 @@ class _Writer:
             raise BadPattern("counted repetition of more than 1000 optional parts", at=0, construct=f"{{{low},{high}}}")
         return copy * low + (b"(?:" + copy) * (high - low) + (b")?" + lazy) * (high - low)
 
-    def _look(self, look: Look, before: Edge, after: Edge) -> bytes:
+    def _look(self, look: Assertion, before: Edge, after: Edge) -> bytes:
         r"""Write a condition between two edges: as an anchor or by RE2's `\b` and `\B`; otherwise omit it."""
         kind = look.kind
         if kind in _ANCHORS:

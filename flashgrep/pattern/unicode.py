@@ -13,11 +13,11 @@ from flashgrep.pattern.regex_tree import (
     ASCII_WORD,
     LAST_ASCII,
     NEVER,
+    Alternation,
+    ByteSet,
     CharSet,
     Concat,
-    Either,
     Node,
-    Octet,
     Range,
     walk,
 )
@@ -162,9 +162,9 @@ def _classes(chars: CharSet) -> tuple[Node, int]:
 
 def _make_classes(chars: CharSet) -> tuple[Node, int]:
     if chars.is_ascii():
-        return Octet(chars), 1
+        return ByteSet(chars), 1
     tree = _trie([sequence for low, high in chars.ranges for sequence in _split(low, high)])
-    return tree, sum(isinstance(part, Octet) for part in walk(tree))
+    return tree, sum(isinstance(part, ByteSet) for part in walk(tree))
 
 
 # Patterns use the same classes again; the large ones (\w, \pL) take 5 ms to split.
@@ -207,8 +207,8 @@ def _trie(sequences: list[ByteRanges]) -> Node:
         heads.setdefault(tuple(found), []).append(first)
     branches: list[Node] = []
     for rests, firsts in heads.items():
-        head = Octet(CharSet.of(*firsts))
+        head = ByteSet(CharSet.of(*firsts))
         branches.append(head if rests == ((),) else Concat((head, _trie(list(rests)))))
     if len(branches) == 1:
         return branches[0]
-    return Either(tuple(branches)) if branches else NEVER
+    return Alternation(tuple(branches)) if branches else NEVER

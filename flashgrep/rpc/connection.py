@@ -13,7 +13,16 @@ from flashgrep.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavail
 from flashgrep.registry import Session
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, JsonId, Message, Reply, Request, error_line, notification_line, request_line
+from flashgrep.rpc.message import (
+    InvalidItem,
+    JsonId,
+    Message,
+    Reply,
+    Request,
+    error_line,
+    notification_line,
+    request_line,
+)
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 from flashgrep.scheduler import FLOW
@@ -26,7 +35,7 @@ HungUp: TypeAlias = Callable[[], Awaitable[bool]]
 """Returns whether nobody is left to read the answers."""
 Admit: TypeAlias = Callable[[], Awaitable[None]]
 """Finds out who the client is, and sets the rights of its session."""
-Job: TypeAlias = Pending | Faulty
+Job: TypeAlias = Pending | InvalidItem
 
 
 async def _never() -> bool:
@@ -254,7 +263,7 @@ class Calls:
         """
         jobs: list[Job] = []
         for item in message.items:
-            if isinstance(item, Faulty):
+            if isinstance(item, InvalidItem):
                 jobs.append(item)
             elif isinstance(item, Request) and item.method in CANCELLING and not item.wants_answer:
                 name, silent = CANCELLING[item.method]
@@ -283,7 +292,7 @@ class Calls:
         except anyio.WouldBlock:
             first = jobs[0]
             # A batch is answered as a whole, so cancelling one call must not end the wait for the others.
-            if len(jobs) > 1 or isinstance(first, Faulty):
+            if len(jobs) > 1 or isinstance(first, InvalidItem):
                 await self._slots.acquire()
             else:
                 # A call cancelled while waiting needs no slot to report that.
@@ -299,7 +308,7 @@ class Calls:
                 self._slots.release()
 
     async def _answer_one(self, job: Job) -> bytes | None:
-        if isinstance(job, Faulty):
+        if isinstance(job, InvalidItem):
             return error_line(job.id, job.error)
         # A client may use an id twice at once. Each call is removed by itself, and cancelling ends all with the id.
         try:

@@ -63,14 +63,14 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Faulty:
+class InvalidItem:
     """An item that is not a request: what is wrong, and its id where it had one."""
 
     id: JsonId
     error: FlashgrepError
 
 
-Item: TypeAlias = Request | Reply | Faulty
+Item: TypeAlias = Request | Reply | InvalidItem
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class MessageReader:
         except TooLarge as error:
             if message.is_batch:
                 raise
-            return Message([Faulty(item.id, error) for item in message.items], is_batch=False)
+            return Message([InvalidItem(item.id, error) for item in message.items], is_batch=False)
         return message
 
     async def read_params(self, method: str, body: bytes) -> Any:
@@ -202,7 +202,7 @@ def _read_item(value: Any) -> Item:
                 replaces if isinstance(replaces, str) and len(replaces) <= MOST_WORD else None,
             )
         problem = "params must be an object or an array"
-    return Faulty(request_id, InvalidRequest("Invalid Request", detail=problem))
+    return InvalidItem(request_id, InvalidRequest("Invalid Request", detail=problem))
 
 
 def is_token(value: Any) -> bool:

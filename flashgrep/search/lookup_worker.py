@@ -1,8 +1,9 @@
 """A process that answers lookups for the daemon, which sends it the file table and later changes.
 
 Messages are length-prefixed pickles on one socket, which is our stdin; both ends are ours and of the same version.
-``Load`` and ``Ask`` have one reply each. An empty reply means failure: the daemon then runs the lookup itself and gets
-the same error. An empty request cancels the running lookup. The end of the socket ends the lookup and the process.
+``LoadProject`` and ``RunLookup`` have one reply each. An empty reply means failure: the daemon then runs the lookup
+itself and gets the same error. An empty request cancels the running lookup. The end of the socket ends the lookup and
+the process.
 """
 
 import copyreg
@@ -39,7 +40,7 @@ MOST_BYTES = 256 << 20
 """Size limit of messages: an answer with 10,000 hits, or a table of 78,000 files, takes some megabytes."""
 
 
-class Load(NamedTuple):
+class LoadProject(NamedTuple):
     """Load a project, or load it again; the reply is True.
 
     The table comes from the daemon: reading it from the database and verifying it took longer than starting a process.
@@ -57,7 +58,7 @@ class Load(NamedTuple):
     skipped: Mapping[bytes, str]
 
 
-class Ask(NamedTuple):
+class RunLookup(NamedTuple):
     """Run a lookup; the reply is its result.
 
     ``marks``: paths that were stored after the table was sent, or are pending; they override the loaded table.
@@ -86,9 +87,9 @@ class LookupWorker:
         self._projects: dict[int, _Project] = {}
         self._is_over = is_over
 
-    def answer(self, request: Load | Ask) -> object:
+    def answer(self, request: LoadProject | RunLookup) -> object:
         """Return the reply."""
-        if isinstance(request, Load):
+        if isinstance(request, LoadProject):
             return self.load(request, make_table(request))
         project = self._projects[request.number]
         snapshot = Snapshot(
@@ -104,7 +105,7 @@ class LookupWorker:
         with ending(self._is_over):
             return request.look_up(snapshot)
 
-    def load(self, request: Load, table: FileTable) -> bool:
+    def load(self, request: LoadProject, table: FileTable) -> bool:
         """Load a project with this file table; return True."""
         old = self._projects.pop(request.number, None)
         if old is not None:
@@ -120,7 +121,7 @@ class LookupWorker:
         return True
 
 
-def make_table(request: Load) -> FileTable:
+def make_table(request: LoadProject) -> FileTable:
     """Return the file table to load."""
     return FileTable(request.paths.split(b"\0")[: len(request.columns)], request.columns, dict(request.skipped))
 
@@ -211,7 +212,7 @@ def fork_workers(descriptors: list[int]) -> None:
     message = receive(0)
     if message is None:
         return
-    request: Load = pickle.loads(message)  # noqa: S301 - as above
+    request: LoadProject = pickle.loads(message)  # noqa: S301 - as above
     del message
     load = partial(LookupWorker.load, request=request, table=make_table(request))
     gc.freeze()

@@ -12,7 +12,7 @@ from flashgrep.bounded_cache import BoundedCache
 from flashgrep.checkpoint import checkpoint
 from flashgrep.git.program import Object
 from flashgrep.git.repository import Files, Repository
-from flashgrep.index.kept import KnownTexts
+from flashgrep.index.kept import IndexedTexts
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.extract import extract
@@ -137,7 +137,7 @@ class RevisionTable:
     ) -> RevisionSnapshot:
         known, key = self._known.get(symbols), (reader and reader.identity, seal, project.parsed)
         if known is None or known.key != key:
-            text_ids, skips, unparsed = reader.known_texts() if reader else KnownTexts({}, {}, set())
+            text_ids, skips, unparsed = reader.known_texts() if reader else IndexedTexts({}, {}, set())
             found = [text_ids.get(name, 0) for name in self._names]
             if symbols and project.parsed:
                 found = [0 if text_id in unparsed else text_id for text_id in found]

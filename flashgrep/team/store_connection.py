@@ -132,7 +132,7 @@ class Store:
             self._pool.putconn(connection)
 
     @contextlib.contextmanager
-    def read(self, credentials: Credentials) -> "Iterator[Reading]":
+    def read(self, credentials: Credentials) -> "Iterator[QueryConnection]":
         """Lend a connection with the permissions of the given credentials.
 
         Raises:
@@ -148,7 +148,7 @@ class Store:
                     connection.execute(_AS_READER, [credentials.token, credentials.person, groups, milliseconds])
                 return connection
 
-            yield Reading(self, open_connection)
+            yield QueryConnection(self, open_connection)
 
     def list_shards_to_avoid(self) -> set[int]:
         """Return the shards that are avoided now, since they recently did not answer."""
@@ -175,7 +175,7 @@ class Store:
             self._avoided[shard] = time.monotonic() + AVOID_SECONDS
 
 
-class Reading:
+class QueryConnection:
     """The connection of one question; not thread-safe."""
 
     def __init__(self, store: Store, open_connection: "Callable[[], Connection[Any]]") -> None:
@@ -240,5 +240,5 @@ class Reading:
         return [self._store.shards[number] for number in sorted(self.missing)]
 
 
-ReadingAs = Callable[[], "contextlib.AbstractContextManager[Reading]"]
+OpenQuery = Callable[[], "contextlib.AbstractContextManager[QueryConnection]"]
 """Lends the connection of this thread's question."""

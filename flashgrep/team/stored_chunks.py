@@ -26,7 +26,7 @@ from flashgrep.index.vectors import (
 from flashgrep.index.word_impacts import LEVELS, WordList, WordLists, key_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.meaning.chunk_index import Bools
-from flashgrep.team.store_connection import ReadingAs
+from flashgrep.team.store_connection import OpenQuery
 from flashgrep.team.stored_segments import PLACES, Segment, fetch_lists
 
 KEPT_BYTES: Final = 256 << 20
@@ -52,7 +52,7 @@ class StoredChunks:
         texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
         return ChunkMap.of(np.cumsum(sizes) - sizes, sizes, texts)
 
-    def find_words(self, read: ReadingAs, words: Sequence[str]) -> dict[str, WordLists]:
+    def find_words(self, read: OpenQuery, words: Sequence[str]) -> dict[str, WordLists]:
         """Return the lists of each word, from the shards that answer; words in no chunk are left out."""
         keys = {word: key_of(word.encode()) for word in words}
         spans = [(key, key + LEVELS - 1) for key in keys.values()]
@@ -88,7 +88,7 @@ class SignCache(BoundedCache[tuple[int, int], Signs]):
     def __init__(self) -> None:
         super().__init__(KEPT_BYTES)
 
-    def read(self, read: ReadingAs, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
+    def read(self, read: OpenQuery, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
         """Yield the signs of the chunks of each segment; if its shard does not answer, ``far`` for every chunk.
 
         Raises:
@@ -128,7 +128,7 @@ class StoredVectors:
     """
 
     chunks: StoredChunks
-    read: ReadingAs
+    read: OpenQuery
     kept: SignCache
     dims: int
 

@@ -18,7 +18,7 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Conflict
 from flashgrep.index.postings import FORMAT, LAST_KEY, Block, OpenBlock, join, open_block
 from flashgrep.index.segments import Kind, SegmentRow, cut_keys, worth_merging
-from flashgrep.team.store_connection import ReadingAs
+from flashgrep.team.store_connection import OpenQuery
 from flashgrep.team.tree_listing import read_text_ids
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Lists:
         return block
 
 
-def fetch_lists(read: ReadingAs, repository: int, segments: Sequence[Segment], spans: Spans) -> list[Lists]:
+def fetch_lists(read: OpenQuery, repository: int, segments: Sequence[Segment], spans: Spans) -> list[Lists]:
     """Return the lists of ranges of keys, for each segment whose shard answers.
 
     Raises:

@@ -26,7 +26,7 @@ from flashgrep.lazy import LazyAttribute
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 from flashgrep.search.meaning.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, ChunkState, ChunkView, Texts
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.team.store_connection import ReadingAs
+from flashgrep.team.store_connection import OpenQuery
 from flashgrep.team.stored_chunks import SignCache, StoredChunks, StoredVectors
 from flashgrep.team.stored_segments import SELECT, Segment, fetch_lists
 
@@ -52,7 +52,7 @@ class IndexState:
     """Cached candidates by expression, for the next page of a question."""
 
     @classmethod
-    def load(cls, read: ReadingAs, repository: int, generation: int, parsed_to: int) -> "IndexState":
+    def load(cls, read: OpenQuery, repository: int, generation: int, parsed_to: int) -> "IndexState":
         """Return the state of a generation."""
         with read() as reading:
             found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
@@ -86,7 +86,7 @@ class IndexState:
 class TextReader:
     """The index of one repository for one question; implements ``TextIndex``."""
 
-    def __init__(self, state: IndexState, read: ReadingAs) -> None:
+    def __init__(self, state: IndexState, read: OpenQuery) -> None:
         self.state = state
         self.read = read
 

@@ -18,7 +18,7 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, FileStat, Skipped, SkipReason, path_to_text
 from flashgrep.pattern import GramExpr
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
-from flashgrep.team.store_connection import Credentials, Reading, Store
+from flashgrep.team.store_connection import Credentials, QueryConnection, Store
 from flashgrep.team.text_reader import IndexState, TextReader
 from flashgrep.team.tree_listing import Listing
 
@@ -46,9 +46,9 @@ class StoreAccess:
         self.unreached: set[str] = set()
 
     @contextmanager
-    def read(self) -> Iterator[Reading]:
+    def read(self) -> Iterator[QueryConnection]:
         """Lend this thread's connection; nested reads share it."""
-        known: Reading | None = getattr(self._own, "reading", None)
+        known: QueryConnection | None = getattr(self._own, "reading", None)
         # Shared, so that a lookup never waits for a second connection while it holds one.
         if known is not None:
             yield known

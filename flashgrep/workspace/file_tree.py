@@ -14,7 +14,7 @@ import numpy as np
 
 from flashgrep.errors import Busy
 from flashgrep.index.table import FileRow, FileTable, Mark
-from flashgrep.ingest.finder import Known
+from flashgrep.ingest.finder import PresentFiles
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.outside import OutsideRules, OutsideWatch
@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     excluded: dict[bytes, bool]
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """What a walk of the whole tree found different from the table (``anew``: from an empty one)."""
 
     marks: dict[bytes, Mark]
@@ -129,13 +129,13 @@ class Tree:
         """Whether the tree has been listed and every change since then is reported."""
         return self.listed_since is not None and not self._watcher.failed
 
-    def known(self, snapshot: Snapshot) -> Known | None:
+    def known(self, snapshot: Snapshot) -> PresentFiles | None:
         """Return what is known of all files in the form for a search by name; None: too many are excluded."""
         if snapshot.excluded is None:
             return None
         overruled = [at for at in map(snapshot.table.find, snapshot.pending) if at is not None]
         changed = [path for path, mark in snapshot.pending.items() if mark.ours]
-        return Known(
+        return PresentFiles(
             snapshot.table.text(),
             np.array(overruled, np.int64),
             changed,
@@ -258,7 +258,7 @@ class Tree:
             for path in below:
                 self.mark(path, ours=False)
 
-    def sweep(self, *, anew: bool = False) -> Swept:
+    def sweep(self, *, anew: bool = False) -> SweepResult:
         """Walk the whole tree, placing watches, and compare it with the table; ``anew``: with an empty one."""
         pending = list(self.pending)
         self._walker.forget()
@@ -271,9 +271,9 @@ class Tree:
         marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
         for path, size in changed.items():
             marks[path] = Mark(ours=True, sequence=next(self._sequence), size=size)
-        return Swept(marks, pending, anew, excluded)
+        return SweepResult(marks, pending, anew, excluded)
 
-    def take_sweep(self, swept: Swept) -> None:
+    def take_sweep(self, swept: SweepResult) -> None:
         """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more.
 
         A sweep rebuilt takes the place of all that was known, in this one step: nobody meets a tree without files.

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from flashgrep.index.reader import Identity
 from flashgrep.scheduler import PATIENCE
-from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, pack
+from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, LoadProject, pack
 from flashgrep.workspace.worker_processes import Process, can_fork, fork, spawn
 
 MOST_WORKERS = 8
@@ -53,7 +53,7 @@ class Loaded(NamedTuple):
 class Place(Protocol):
     """A project, as workers load it."""
 
-    def describe(self) -> tuple[Load, Loaded] | None:
+    def describe(self) -> tuple[LoadProject, Loaded] | None:
         """Return what a worker is told to load just now; None: there is no index."""
 
     def __hash__(self) -> int:

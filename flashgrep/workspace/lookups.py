@@ -24,7 +24,7 @@ from flashgrep.ingest.openat import EXHAUSTED, RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, search
-from flashgrep.search.lookup_worker import Ask, Load, pack
+from flashgrep.search.lookup_worker import LoadProject, RunLookup, pack
 from flashgrep.search.ripgrep_walks import search_before_listing, search_or_count
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import forget_parsed_files
@@ -84,14 +84,14 @@ class Lookups:
         if self.workers is not None:
             self.workers.drop(self)
 
-    def describe(self) -> tuple[Load, Loaded] | None:
+    def describe(self) -> tuple[LoadProject, Loaded] | None:
         """Return what a worker is told to load just now; None: there is no index."""
         snapshot = self.project.snapshot()
         index, table = snapshot.own_index, snapshot.table
         if index is None:
             return None
         paths = b"\0".join(table.paths)
-        load = Load(self.number, self._root, self._database, index.identity, paths, table.columns, table.skipped)
+        load = LoadProject(self.number, self._root, self._database, index.identity, paths, table.columns, table.skipped)
         return load, Loaded(index.identity, self.project.tree.generation)
 
     async def run(
@@ -221,7 +221,7 @@ class PortableLookup(Generic[ResultT]):
             return None
         facts = (snapshot.max_size, snapshot.ripgrep, snapshot.parsed, snapshot.parsed_to)
         try:
-            return pack(Ask(self.place.number, self.ask, marks, *facts))
+            return pack(RunLookup(self.place.number, self.ask, marks, *facts))
         except (pickle.PicklingError, AttributeError, TypeError):  # it holds what only this process has
             return None
 

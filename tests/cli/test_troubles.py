@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flashgrep.cli.daemon_client import status_rows
-from flashgrep.cli.doctor import Finding, check_machine, check_project
+from flashgrep.cli.doctor import CheckResult, check_machine, check_project
 from flashgrep.errors import InvalidParams
 from flashgrep.own_folders import INDEX, store_folder
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
@@ -71,7 +71,7 @@ def test_doctor_reports_an_index_being_created_as_not_indexed_yet(
     file.parent.mkdir(parents=True)
     file.touch()  # as the indexer leaves it until its first transaction
     found = check_project({"name": "there", "root": str(tmp_path), "problem": "", "stage": "listing"}, {})
-    assert found == Finding("ok", "project there", f"{tmp_path}: not indexed yet, stage listing")
+    assert found == CheckResult("ok", "project there", f"{tmp_path}: not indexed yet, stage listing")
 
 
 @pytest.mark.parametrize("full", ["cache", "state"])

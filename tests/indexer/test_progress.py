@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flashgrep.cli.index_command import _describe
 from flashgrep.daemon.control import PROGRESS
-from flashgrep.index.schema import LATE_STAGES, Left
+from flashgrep.index.schema import LATE_STAGES, StageBacklog
 from flashgrep.indexer import progress as module
 from flashgrep.indexer.progress import COSTS, WITH_ALL_GRAMS, Progress
 
@@ -51,7 +51,7 @@ def test_one_share_grows_over_all_stages_and_reaches_all(parts: int, merges: int
     for stage, count in zip(LATE_STAGES, batches, strict=True):
         progress.enter(stage)
         for left in range(count, -1, -1):
-            progress.reach(stage, Left(left, left * 100))
+            progress.reach(stage, StageBacklog(left, left * 100))
             shares.append(progress.share())
     assert shares[0] == 0
     assert shares == sorted(shares)
@@ -70,11 +70,11 @@ def test_a_slow_stage_changes_what_is_said_of_its_own_end(clock: Clock) -> None:
     progress.advance(9, 900)
     progress.merge(1.0)
     progress.enter("symbols")
-    progress.reach("symbols", Left(100, 1000))
+    progress.reach("symbols", StageBacklog(100, 1000))
     usual = 10 / progress.share()
     assert progress.eta_seconds() == pytest.approx(usual - 10)
     clock.now += 300
-    progress.reach("symbols", Left(50, 500))
+    progress.reach("symbols", StageBacklog(50, 500))
     later = (COSTS["chunks"] + COSTS["vectors"]) * 310 / progress.share()
     assert progress.eta_seconds() == pytest.approx(300 + later)
 
@@ -87,15 +87,15 @@ def test_processes_that_start_make_nothing_seem_slower(clock: Clock) -> None:
     progress.advance(10, 1000)
     progress.merge(1.0)
     progress.enter("symbols")
-    progress.reach("symbols", Left(100, 1000))
+    progress.reach("symbols", StageBacklog(100, 1000))
     told = progress.eta_seconds()
     assert told is not None
     clock.now += 6  # grammars are being unpacked
     assert progress.eta_seconds() == pytest.approx(told - 6)
-    progress.reach("symbols", Left(95, 950))
+    progress.reach("symbols", StageBacklog(95, 950))
     for left in range(85, 40, -10):
         clock.now += 0.5
-        progress.reach("symbols", Left(left, left * 10))
+        progress.reach("symbols", StageBacklog(left, left * 10))
     clock.now += 0.5
     symbols = 45 * 2.5 / 50
     later = (COSTS["chunks"] + COSTS["vectors"]) * 10.5 / progress.share()
@@ -109,7 +109,7 @@ def test_a_run_of_vectors_alone_counts_what_is_there_as_done() -> None:
     progress.start()
     for stage in LATE_STAGES:
         progress.enter(stage)
-        progress.reach(stage, Left(0, 0) if stage != "vectors" else Left(5, 50))
+        progress.reach(stage, StageBacklog(0, 0) if stage != "vectors" else StageBacklog(5, 50))
     assert progress.share() == pytest.approx(1 - COSTS["vectors"])
 
 
@@ -121,5 +121,5 @@ def test_a_number_of_texts_that_is_not_known_is_not_shown() -> None:
     progress.begin_merging()
     state = {name: getattr(progress, name) for name in PROGRESS} | {"share": progress.share(), "eta_seconds": 7.0}
     assert _describe(state) == "9.0% of all, merging, 7 s left"
-    progress.reach("symbols", Left(1500, 900))
+    progress.reach("symbols", StageBacklog(1500, 900))
     assert _describe(state | {"share": progress.share()}) == "9.0% of all, 1,500 texts to go, 7 s left"

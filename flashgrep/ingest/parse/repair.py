@@ -38,7 +38,7 @@ _MOST_UNPAIRED: Final = 100
 """Such lines that are tried in one text."""
 
 
-class Repaired(NamedTuple):
+class RepairedTree(NamedTuple):
     """A text's tree."""
 
     tree: Tree
@@ -48,7 +48,7 @@ class Repaired(NamedTuple):
 
 def parse_and_repair(
     name: str, grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tuple[int, int]] = ()
-) -> Repaired:
+) -> RepairedTree:
     """Parse like ``parse_tree``, and again if the grammar, called ``name``, has met an error that can be repaired.
 
     The repaired text is as long as the first, so offsets are the same; its tree is used if it loses less to errors.
@@ -71,17 +71,17 @@ def parse_and_repair(
     if name == "ruby" and not tree.root_node.has_error and not spans:
         return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:
-        return Repaired(tree)
+        return RepairedTree(tree)
     # The repair runs the grammar's query, which may compare texts: on a tree without its text, that ends the process.
     if not grammar.reads_text and (whole := grammar_of(name)).reads_text:
         try:
             grammar, tree = whole, parse_tree(whole, data, deadline - time.thread_time())
         except ParseTimeout:
-            return Repaired(tree)
+            return RepairedTree(tree)
     return repair_by_layout(name, grammar, data, tree, deadline)
 
 
-def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> Repaired:
+def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> RepairedTree:
     """Return a Ruby text's tree without a line that begins a string with definitions in it, if that makes no error.
 
     Strings of Ruby continue over lines. An unterminated one is no error if the first quote of the next ends it, and so
@@ -96,25 +96,25 @@ def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> Rep
             continue
         text = data[: line.start()] + re.sub(rb"[^\r\n]", b" ", line[0]) + data[line.end() :]
         other = parse_tree(grammar, text, seconds)
-        return Repaired(tree) if other.root_node.has_error else Repaired(other, [line.span()])
-    return Repaired(tree)
+        return RepairedTree(tree) if other.root_node.has_error else RepairedTree(other, [line.span()])
+    return RepairedTree(tree)
 
 
-def repair_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadline: float) -> Repaired:
+def repair_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadline: float) -> RepairedTree:
     """Return the tree of a text repaired by its layout, or its own tree, whichever loses less.
 
     ``deadline``: when to give up, in processor time of this thread.
     """
     if name == "cpp" and _count_errors(tree.root_node) < min(_LARGE, len(data) // 4):
-        return Repaired(tree)
+        return RepairedTree(tree)
     repairer = LayoutRepairer(name, grammar, data, deadline)
     try:
         repairer.repair(tree.root_node)
         if repairer.text == data:
-            return Repaired(tree)
+            return RepairedTree(tree)
         other = parse_tree(grammar, bytes(repairer.text), deadline - time.thread_time())
     except ParseTimeout:
-        return Repaired(tree)
+        return RepairedTree(tree)
     taken = sum(end - start for start, end in repairer.blanked)
     counts = list[tuple[int, int, int]]()
     for root, lost in ((tree.root_node, 0), (other.root_node, taken)):
@@ -127,8 +127,8 @@ def repair_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadl
     # has some that are not real.
     is_sure = not other.root_node.has_error and len(repairer.blanked) <= _FEW
     if before[0] == after[0] and (is_sure or tree.root_node.is_error):
-        return Repaired(other, repairer.blanked) if after[2] > before[2] else Repaired(tree)
-    return Repaired(other, repairer.blanked) if after > before else Repaired(tree)
+        return RepairedTree(other, repairer.blanked) if after[2] > before[2] else RepairedTree(tree)
+    return RepairedTree(other, repairer.blanked) if after > before else RepairedTree(tree)
 
 
 def _count_errors(root: Node) -> int:

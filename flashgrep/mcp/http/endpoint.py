@@ -22,7 +22,7 @@ from flashgrep.mcp.http.routes import Sessions
 from flashgrep.mcp.service import INSTRUCTIONS, Service
 from flashgrep.registry import Progress, Session
 from flashgrep.rpc.context import ProgressReporter
-from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
+from flashgrep.rpc.message import LONG, InvalidItem, MessageReader, error_line
 
 Context = ServerRequestContext[Any, Request]
 QUEUED: Final = 64
@@ -155,6 +155,6 @@ class Endpoint:
         if len(body) > LONG:
             found = await self._reader.read(body)
             for item in found.items:
-                if isinstance(item, Faulty):
+                if isinstance(item, InvalidItem):
                     raise item.error
         return {"type": "http.request", "body": body, "more_body": False}

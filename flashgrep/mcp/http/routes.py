@@ -30,7 +30,7 @@ from flashgrep.mcp.http.admission import VISITOR
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.registry import Call, Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, Reply, encode, error_line
+from flashgrep.rpc.message import InvalidItem, Reply, encode, error_line
 from flashgrep.web.site import HEADERS
 from flashgrep.workspace import RevisionView
 
@@ -177,7 +177,7 @@ class Routes:
             tasks.start_soon(cancel_when_gone)
             # One after the other, since a batch's answers have an order; other requests run concurrently.
             for item in message.items:
-                if isinstance(item, Faulty):
+                if isinstance(item, InvalidItem):
                     answers.append(error_line(item.id, item.error))
                 elif not isinstance(item, Reply):
                     answer = await self._dispatcher.answer(caller, Pending(item))

@@ -317,7 +317,7 @@ def idf(everything: int, having: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class CandidateSearch:
     """Looks up candidates in one state of the index."""
 
     known: ChunkState

@@ -20,11 +20,11 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
 from flashgrep.search.meaning.chunk_index import (
+    CandidateSearch,
     ChunkIndex,
     ChunkState,
     Floats,
     Ints,
-    Recall,
     Texts,
     find_allowed_texts,
     weigh_words,
@@ -178,7 +178,7 @@ class MeaningSearch:
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
-            recall = Recall(known, question.rules, self._choose_texts(texts), texts.places)
+            recall = CandidateSearch(known, question.rules, self._choose_texts(texts), texts.places)
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:

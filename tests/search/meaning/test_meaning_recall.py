@@ -15,7 +15,7 @@ from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantise
 from flashgrep.index.word_impacts import Family, Fields, find_words
 from flashgrep.index.writer import Writer
-from flashgrep.search.meaning.chunk_index import ChunkState, MeaningIndex, Recall, Texts, idf, weigh_words
+from flashgrep.search.meaning.chunk_index import CandidateSearch, ChunkState, MeaningIndex, Texts, idf, weigh_words
 from flashgrep.search.meaning.fusion import RULES, Candidate
 from tests.search.meaning.test_meaning_store import ROOT, add_text
 
@@ -85,7 +85,7 @@ def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], questi
     texts = shelf.texts(known)
     found = weigh_words(forms, find_words(shelf.writer.connection, words), known, texts, FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
-    return Recall(known, FEW, counting, texts.places).candidates(found, question)
+    return CandidateSearch(known, FEW, counting, texts.places).candidates(found, question)
 
 
 def texts_of(shelf: Shelf) -> Texts:
