@@ -84,8 +84,8 @@ class PathMap:
     def translate_error(self, error: FlashgrepError) -> None:
         """Translate the paths in an error to the client's."""
         error.message = self.translate_text(error.message)
-        told = {name: self.translate_text(item) for name, item in error.data.items() if isinstance(item, str)}
-        error.data = {**self.translate_result(error.data), **told}
+        texts = {name: self.translate_text(item) for name, item in error.data.items() if isinstance(item, str)}
+        error.data = {**self.translate_result(error.data), **texts}
 
     def translate_text(self, text: str) -> str:
         """Return a sentence with the folders in it translated to the client's."""

@@ -181,14 +181,14 @@ def _catch_interrupts() -> Iterator[socket]:
     A mask set by the main thread would not protect threads of libraries; a handler works in whichever thread the system
     chooses.
     """
-    told, tells = socketpair()
-    with told, tells:
+    signalled, waker = socketpair()
+    with signalled, waker:
         # set_wakeup_fd writes within a signal handler, which must not block; one byte in the pipe is enough.
-        tells.setblocking(False)
-        signal.set_wakeup_fd(tells.fileno())
+        waker.setblocking(False)
+        signal.set_wakeup_fd(waker.fileno())
         before = {each: signal.signal(each, lambda *_: None) for each in SIGNALS}
         try:
-            yield told
+            yield signalled
         finally:
             signal.set_wakeup_fd(-1)
             for each, handler in before.items():

@@ -289,17 +289,17 @@ def describe_state(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-async def _tell(context: RequestContext, workspace: Workspace, told: dict[str, Any]) -> None:
+async def _tell(context: RequestContext, workspace: Workspace, sent: dict[str, Any]) -> None:
     """Notify of each change until the project is closed; a slow client gets only the latest state."""
     workspace.subscribers += 1
     try:
-        while told["stage"] != "closed":
+        while sent["stage"] != "closed":
             change = workspace.progress.changed.next
             state = describe_state(workspace)
-            if state == told:
+            if state == sent:
                 await change.wait()
             elif context.notify("status", _translate(context, state)):
-                told = state
+                sent = state
             await anyio.sleep(PAUSE)
     finally:
         workspace.subscribers -= 1

@@ -148,15 +148,18 @@ class StaticEmbedder:
         return np.concatenate(rows)
 
     def _sum(self, bags: Bags, weights: Weights) -> Vectors:
-        rows = np.empty((len(bags.bounds) - 1, self.dims), np.float32)
+        rows = np.zeros((len(bags.bounds) - 1, self.dims), np.float32)
         damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
         for row, (start, end) in enumerate(pairwise(bags.bounds.tolist())):
+            if start == end:  # no known word
+                continue
             # Text by text: the rows of one text fit the processor's cache, those of a slice would not. By einsum,
             # since BLAS sums in an order that depends on the processor and its cores.
             chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
             np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-        np.divide(rows, lengths, out=rows, where=lengths > 0)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        lengths[lengths == 0] = 1
+        rows /= lengths[:, None]
         return rows
 
 

@@ -112,8 +112,8 @@ class BootstrapResult(TypedDict):
 def render_skill(result: BootstrapResult, style: Style) -> Iterator[str]:
     """Yield what was injected, and the skill without its front matter."""
     if not style.is_person:
-        told = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
-        yield f"{result['canonical_trigger']}: {', '.join(told)}"
+        facts = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
+        yield f"{result['canonical_trigger']}: {', '.join(facts)}"
     yield result.get("skill_markdown", "").partition("\n---\n")[2].lstrip("\n")
 
 

@@ -171,14 +171,14 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     """
     done = [one for one in result["results"] if one["status"] == "applied" and not (one["message"] or one.get("data"))]
     if len(done) > 1:  # the caller has named their files
-        told = []
+        parts = []
         for name, same in groupby(done, key=itemgetter("id")):
             files = list(same)
             places = f"{sum(one.get('occurrences', 1) for one in files)} places in {len(files)} files"
-            told.append(
+            parts.append(
                 f"{name} {places if len(files) > 1 else '#' + (files[0]['file_hash_after'] or '')[:HASH_SHOWN]}"
             )
-        yield f"applied: {', '.join(told)}"
+        yield f"applied: {', '.join(parts)}"
     for one in result["results"]:
         if len(done) > 1 and one in done:
             continue

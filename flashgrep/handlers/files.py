@@ -213,11 +213,14 @@ def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
 
 def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Style) -> Iterator[str]:
     """Yield what was done to a file or folder."""
-    told: dict[str, Any] = {**result}
+    changed: dict[str, Any] = {**result}
     did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[result["operation"]]
-    source, target = told.get("source") or told.get("source_path"), style.path({"file_path": told["target_path"]})
+    source, target = (
+        changed.get("source") or changed.get("source_path"),
+        style.path({"file_path": changed["target_path"]}),
+    )
     yield f"{did} {style.path({'file_path': source})} to {target}" if source else f"{did} {target}"
-    if told.get("already_missing"):
+    if changed.get("already_missing"):
         yield style.note("it was not there")
     if result["dry_run"]:
         yield style.note(NOTHING_WRITTEN)

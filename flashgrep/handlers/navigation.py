@@ -112,8 +112,8 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
         style,
     )
     for source, shown in SOURCES.items():
-        if told := sum(one.get("source") == source for one in result["results"]):
-            yield f"[{told} of {len(result['results'])} from {shown}]"
+        if number := sum(one.get("source") == source for one in result["results"]):
+            yield f"[{number} of {len(result['results'])} from {shown}]"
     if "reason" in result and not style.is_person:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 

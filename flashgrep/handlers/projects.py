@@ -165,8 +165,8 @@ async def ask_projects(
         # One project named by `projects` fails as it would by `project`.
         if len(parts) == 1:
             raise error
-        told = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
-        message = f"none of {len(parts)} projects answered: {told}"
+        reasons = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
+        message = f"none of {len(parts)} projects answered: {reasons}"
         raise type(error)(message, reason=error.reason, **error.data)
 
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
@@ -339,8 +339,8 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
         complete &= is_complete
         if why or not is_complete:
-            told = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
-            details.setdefault((is_complete, told), []).append(part.name)
+            reason = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
+            details.setdefault((is_complete, reason), []).append(part.name)
     for coverage in answered:
         skipped.update(coverage["files_skipped"])
     covered: Coverage = {
@@ -356,5 +356,7 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
     if any("unsaved" in coverage for coverage in answered):
         covered["unsaved"] = sum(coverage.get("unsaved", 0) for coverage in answered)
     if details:
-        covered["detail"] = " | ".join(f"{', '.join(names)}: {told}" for (_, told), names in sorted(details.items()))
+        covered["detail"] = " | ".join(
+            f"{', '.join(names)}: {reason}" for (_, reason), names in sorted(details.items())
+        )
     return covered

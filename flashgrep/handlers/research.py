@@ -172,18 +172,18 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
     """
     named = {node["id"]: node for node in result["results"]}
     used = {edge[end] for edge in result["edges"] for end in ("source", "target") if end in edge}
-    told = [node for node in result["results"] if not node["hop"] or node["id"] not in used]
+    listed = [node for node in result["results"] if not node["hop"] or node["id"] not in used]
     if style.is_person:
         yield from render_places(
-            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in told), style
+            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in listed), style
         )
         yield from _render_uses(result["edges"], named, style)
     else:
         yield result["summary"]
         yield from render_places(
-            ((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in told), style
+            ((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in listed), style
         )
-        yield from _render_for_model(result, named, {node["id"] for node in told}, style)
+        yield from _render_for_model(result, named, {node["id"] for node in listed}, style)
     if result["left_out"] and not result["next"]:
         yield f"[{result['left_out']} more were not followed: the limit of one question]"
     yield from (
@@ -481,9 +481,9 @@ def _summarize(research: Research) -> str:
     if not research.graph.nodes:
         return f"{what}: nothing found{undefined}"
     found = len(research.answers)
-    told = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
-    told += f", {len(find_tests(research))} tests" if research.question.kind == "impact" else ""
-    return told + undefined
+    summary = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
+    summary += f", {len(find_tests(research))} tests" if research.question.kind == "impact" else ""
+    return summary + undefined
 
 
 def find_tests(research: Research) -> list[str]:

@@ -98,9 +98,11 @@ def count_fields(chunks: Sequence[Fields]) -> IdentifierCounts:
 def choose_for_vectors(counted: IdentifierCounts) -> IdentifierCounts:
     """Return the identifiers of each chunk for an embedder: of all fields but names, so one may occur several times."""
     places, fields = np.divmod(counted.texts, len(FIELD_WEIGHTS))
-    told = np.flatnonzero(fields != _NAMES)
+    counted_places = np.flatnonzero(fields != _NAMES)
     return counted._replace(
-        texts=places.take(told), numbers=counted.numbers.take(told), counts=counted.counts.take(told)
+        texts=places.take(counted_places),
+        numbers=counted.numbers.take(counted_places),
+        counts=counted.counts.take(counted_places),
     )
 
 

@@ -55,14 +55,14 @@ class LanguageServerSource:
                 None if symbols is None or self.problem else self._pool.find(symbols.language, self._snapshot.root.path)
             )
             try:
-                told = (
+                meaning = (
                     None
                     if found is None or symbols is None
                     else self.ask_server(found, symbols, path, span, open_file, uses=uses)
                 )
             except NotAsked as why:
-                self.problem, told = str(why), None
-            self._meanings[key] = told
+                self.problem, meaning = str(why), None
+            self._meanings[key] = meaning
         return self._meanings[key]
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:

@@ -106,10 +106,10 @@ class ScipSource:
         numbers = frozenset(around[sizes == sizes.min(initial=sizes.max(initial=0)), SYMBOL].tolist())
         found: list[SourceOccurrence] = []
         for other in sorted({path, *self._find_files(numbers, defining=True)}):
-            told = self.find_occurrences(numbers, other, open_file)
-            if told is None:  # its definitions have moved since
+            occurrences = self.find_occurrences(numbers, other, open_file)
+            if occurrences is None:  # its definitions have moved since
                 return None
-            found += [one for one in told if one.role == "definition"]
+            found += [one for one in occurrences if one.role == "definition"]
         files = self._find_files(numbers, defining=False) if uses else []
         return Meaning(self, numbers, found, files) if found else None
 

@@ -30,7 +30,7 @@ def test_the_first_run_starts_indexes_finds_and_says_where_to_go_on(
     assert "listing" not in said.stderr  # how far it is would fill a log
     assert "a.py:1:5:def needle():" in said.stdout
     titles = [line for line in said.stdout.splitlines() if line.startswith("== ")]
-    assert titles == ["== The daemon", f"== The index of {root}", "== fgrep query 'needle'", "== Where to go on"]
+    assert titles == ["== The daemon", f"== The index of {root}", "== fgrep query 'needle'", "== Next steps"]
     port = cold_daemon.status()["tcp"]["port"]
     assert f"nc -N 127.0.0.1 {port}" in said.stdout
     assert f"cd '{root}'" in said.stdout
@@ -44,7 +44,7 @@ def test_without_a_query_some_are_tried_until_one_is_found(cold_daemon: DaemonAt
     assert said.returncode == 1  # there is nothing to be found
     tried = [line for line in said.stdout.splitlines() if "query '" in line]
     assert tried == [f"== fgrep query '{text}'" for text in FIRST_QUERIES]
-    assert "== Where to go on" in said.stdout
+    assert "== Next steps" in said.stdout
     assert "netcat" not in said.stdout
     (root / "a.py").write_text("def main(): pass\n")
     again = first_run(cold_daemon, root)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 CHILD = """
 import codecs, json, os, resource, sys
-from flashgrep.edit import files, tree
+from flashgrep.edit import files, transfer
 from flashgrep.edit.batch import Operation, write_batch
 from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.editor import Editor
@@ -43,7 +43,7 @@ try:
     if what == "batch":
         answer = write_batch(editor, [Operation(p, edit(p, 60000)) for p in sys.argv[4:]], "atomic")[0]
     elif what == "move":
-        moved = tree.move(editor, sys.argv[4].encode(), sys.argv[5].encode(), WriteOptions(overwrite=True))
+        moved = transfer.move(editor, sys.argv[4].encode(), sys.argv[5].encode(), WriteOptions(overwrite=True))
         answer = list(moved._asdict())
     else:
         answer = write_file(editor, edit(sys.argv[4], int(what)))[0]

@@ -9,8 +9,8 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.search.resolution.call_filter import is_same_family
 from flashgrep.search.resolution.inference import Names
-from flashgrep.search.resolution.resolver import PROVEN, Use
-from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resolution
+from flashgrep.search.resolution.resolver import Use
+from flashgrep.search.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
 
 _PARTS: Final = re.compile(r"[./\\]+|::")
 _DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.ASCII)

@@ -27,9 +27,11 @@ from flashgrep.search.resolution.exports import find_overloads
 from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.modules import Modules
 from flashgrep.search.resolution.plain_text import find_aliases
-from flashgrep.search.resolution.resolver import OVERRIDDEN, PROVEN, SEEN, Resolver, Use
+from flashgrep.search.resolution.resolver import OVERRIDDEN, Resolver, Use
 from flashgrep.search.resolution.symbol_graph import (
     GUESS,
+    PROVEN,
+    SEEN,
     UNDEFINED,
     Conformance,
     Definition,
@@ -218,8 +220,8 @@ class Research:
         """The symbols that answer the question; what was asked about is included if an edge leads to it."""
         nodes = self.graph.nodes
         ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
-        told = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
-        return told | {key for key, node in nodes.items() if node.hop}
+        known = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
+        return known | {key for key, node in nodes.items() if node.hop}
 
     # Roots
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import NAME, START
-from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
+from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, PROVEN, Definition, Inconclusive, Resolution
 from flashgrep.search.symbol_source import SymbolSource, TextCache
 
 LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
@@ -32,11 +32,11 @@ _UNKNOWN: Final = b"\0"
 
 
 def resolve_by_linkage(
-    target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]], sure: float
+    target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]]
 ) -> Resolution | Inconclusive | None:
     """Return how a name used in one file means a definition in another; None: it means something else.
 
-    INCONCLUSIVE: no evidence. A function is resolved by linkage (confidence ``sure``) if only one can be linked, and
+    INCONCLUSIVE: no evidence. A function is resolved by linkage if only one can be linked, and
     anything else by the file's includes: ``find_included`` returns the nearest of the rivals' files.
     """
     is_linked = target.kind == "function" and not _is_static(target)
@@ -44,12 +44,12 @@ def resolve_by_linkage(
         alike = [one for one in rivals if one.kind == "function" and one.language in LINKED]
         # The linker would refuse two; if there is one, the name can mean nothing else.
         if sum(not _is_static(one) for one in alike) == 1:
-            return Resolution(sure, "linkage")
+            return Resolution(PROVEN, "linkage")
     included = find_included()
     if target.path in included and target.kind == "macro" and any(one.kind == "function" for one in rivals):
         return Resolution(_MACRO_CALLED, "macro of a function's name")  # it may rename the function
     if target.path in included:
-        return Resolution(sure if len(included) == 1 else GUESS, "include")
+        return Resolution(PROVEN if len(included) == 1 else GUESS, "include")
     is_own = target.kind == "function" and not is_linked and b".h" not in target.path
     # Without a header, the compiler's search path is unknown.
     return None if included or is_own else INCONCLUSIVE

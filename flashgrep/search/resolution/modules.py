@@ -147,18 +147,20 @@ class Modules:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
         own = own if isinstance(own, dict) else {}
-        told: dict[str, Any] = {}
+        set_here: dict[str, Any] = {}
         if isinstance(own.get("paths"), dict):
-            told["paths"] = own["paths"]
+            set_here["paths"] = own["paths"]
         if isinstance(own.get("baseUrl"), str):
-            told["baseUrl"] = own["baseUrl"]
-        self._options[path] = options | told | ({"at": posixpath.dirname(path)} if told else {})
+            set_here["baseUrl"] = own["baseUrl"]
+        self._options[path] = options | set_here | ({"at": posixpath.dirname(path)} if set_here else {})
         return self._options[path]
 
     def _find_package(self, folder: str, module: str) -> str | None:
         if module.startswith("#"):  # names internal to a package
-            told = ((at, self._read_json(posixpath.join(at, "package.json")).get("imports")) for at in _upward(folder))
-            at, imports = next((one for one in told if one[1]), ("", None))
+            manifests = (
+                (at, self._read_json(posixpath.join(at, "package.json")).get("imports")) for at in _upward(folder)
+            )
+            at, imports = next((one for one in manifests if one[1]), ("", None))
             return self._find_export(at, imports, module) if isinstance(imports, dict) else None
         parts = module.split("/")
         size = 2 if module.startswith("@") else 1

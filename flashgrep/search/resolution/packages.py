@@ -13,7 +13,15 @@ from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
 from flashgrep.search.resolution.local_names import has_parameter
-from flashgrep.search.resolution.symbol_graph import INCONCLUSIVE, Definition, Inconclusive, Resolution
+from flashgrep.search.resolution.symbol_graph import (
+    INCONCLUSIVE,
+    PROVEN,
+    SEEN,
+    WEAK,
+    Definition,
+    Inconclusive,
+    Resolution,
+)
 from flashgrep.search.symbol_source import imports_of
 
 _HEAD: Final = 20_000
@@ -32,23 +40,20 @@ _DOTTED: Final = re.compile(rb"([A-Za-z_][\w.]{0,200})\.\s*\Z")
 _MODULES: Final = frozenset({"module", "interface", "extension"})
 _GOES_ON: Final = re.compile(rb"\.[A-Z{]")
 """What follows a module's name that is only the first part of a longer one."""
-_PARTS: Final = 0.9
-"""The confidence if one full name stands for several definitions: parts of a class, or one for each platform."""
-_ASKED: Final = 0.2
-"""The confidence for an Elixir function called on a variable, or possibly imported by ``use`` of a module."""
 
 
 def resolve_by_package(
-    symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], sure: float, *, inherits: bool
+    symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], *, inherits: bool
 ) -> Resolution | Inconclusive | None:
     """Return how a bare name relates to a target; None: it means something else; INCONCLUSIVE: no evidence.
 
-    ``sure``: the confidence of a match by full name. ``inherits``: whether an enclosing type derives from the target's.
+    ``inherits``: whether an enclosing type derives from the target's.
     """
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
         return INCONCLUSIVE
     imports, full = imports_of(symbols), full_name(target)
-    alike = sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS
+    # Several definitions of one full name are parts of a class, or one for each platform.
+    alike = PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN
     if named := imports.names.get(word):
         is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
         return Resolution(alike, "import") if is_meant else None
@@ -64,14 +69,14 @@ def resolve_by_package(
         is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
         return None if is_own else Resolution(alike, "import")
     if inherits:
-        return Resolution(0.9, "inherited")
+        return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
     is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
     return None if is_told else INCONCLUSIVE
 
 
 def resolve_written(
-    symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
+    symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
 ) -> Resolution | Inconclusive | None:
     """Resolve a name in an import, or one with its package before it; INCONCLUSIVE: it is neither."""
     imports, full = imports_of(symbols), full_name(target)
@@ -81,7 +86,7 @@ def resolve_written(
         here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
         paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
         is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
-        return Resolution(sure, "import") if is_meant else None
+        return Resolution(PROVEN, "import") if is_meant else None
     before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
     if before is None:
         return INCONCLUSIVE
@@ -96,12 +101,12 @@ def resolve_written(
         outer = [*accumulate(own.split("."), "{}.{}".format)] if symbols.language in _NESTED else []
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
-        return Resolution(sure if sum(full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
+        return Resolution(PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN, "full name")
     return None if symbols.language == "php" else INCONCLUSIVE
 
 
 def resolve_in_modules(
-    path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
+    path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
 ) -> Resolution | None:
     """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
     imports, data = imports_of(symbols), symbols.data
@@ -115,22 +120,23 @@ def resolve_in_modules(
         is_part = _GOES_ON.match(data, offset + len(target.name.encode())) is not None
         written = f"{on}.{target.name}" if on else target.name
         is_meant = not is_part and _means(imports, own, written, target.qualified)
-        return Resolution(sure, "module") if is_meant else None
+        return Resolution(PROVEN, "module") if is_meant else None
     container = target.symbols.container(target.index)
     if data[offset - 1 : offset] == b".":
         if not on[:1].isupper() and not on.startswith("__"):
-            return Resolution(_ASKED, "name only")
-        return Resolution(sure, "module") if _means(imports, own, on, container) else None
+            return Resolution(WEAK, "name only")  # called on a variable
+        return Resolution(PROVEN, "module") if _means(imports, own, on, container) else None
     # Without parentheses a parameter of the name comes first, except after a pipe.
     behind, ahead = data[(end := offset + len(target.name.encode())) : end + 1], data[max(0, offset - 50) : offset]
     is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
     is_given = not is_called and has_parameter(symbols, target.name, offset)
     if container == own or is_given:
-        return Resolution(sure, "same file") if target.path == path and not is_given else None
+        return Resolution(PROVEN, "same file") if target.path == path and not is_given else None
     if any(_means(imports, own, one.module, container) for one in imports.stars):
-        return Resolution(sure, "import")
+        return Resolution(PROVEN, "import")
+    # ``use`` of a module may import anything.
     is_brought = b"use " in data and not any(one.symbols.container(one.index) == own for one in rivals)
-    return Resolution(_ASKED, "name only") if is_brought else None
+    return Resolution(WEAK, "name only") if is_brought else None
 
 
 def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
@@ -150,7 +156,7 @@ def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) ->
     Parts of a type share a full name; without packages, two types of one name are different types.
     """
     meant = [
-        one for one in types if isinstance(resolve_by_package(symbols, word, one, types, 1, inherits=False), Resolution)
+        one for one in types if isinstance(resolve_by_package(symbols, word, one, types, inherits=False), Resolution)
     ]
     found = [one for one in meant or types if one.kind != "extension"]
     is_named = symbols.language in PACKAGED or symbols.language == "ruby"

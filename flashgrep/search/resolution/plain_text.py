@@ -12,7 +12,7 @@ from typing import Final
 from flashgrep.ingest.parse.imports import DOTTED, PACKAGED
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
-from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resolution
+from flashgrep.search.resolution.symbol_graph import GUESS, SEEN, Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
 
 _CHAIN: Final = re.compile(
@@ -251,7 +251,7 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
             continue
         module = set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
         if is_named:
-            return Resolution(0.9 if module & {target.stem, folder} else GUESS, "import")
+            return Resolution(SEEN if module & {target.stem, folder} else GUESS, "import")
         if (b"*" in statement or (b"::" not in statement and b"#include" in statement)) and target.stem in module:
             return Resolution(0.85, "import")
     return None

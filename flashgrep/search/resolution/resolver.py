@@ -35,7 +35,18 @@ from flashgrep.search.resolution.packages import (
 from flashgrep.search.resolution.plain_text import find_module, find_real_name, resolve_import
 from flashgrep.search.resolution.receivers import find_extended_type, find_literal, infer_type
 from flashgrep.search.resolution.rust_paths import RustPaths, resolve_in_crate
-from flashgrep.search.resolution.symbol_graph import GUESS, INCONCLUSIVE, Definition, Inconclusive, Resolution
+from flashgrep.search.resolution.symbol_graph import (
+    GUESS,
+    INCONCLUSIVE,
+    POSSIBLE,
+    PROVEN,
+    SEEN,
+    UNLIKELY,
+    WEAK,
+    Definition,
+    Inconclusive,
+    Resolution,
+)
 from flashgrep.search.symbol_source import imports_of
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
@@ -53,14 +64,8 @@ _NOT_HIDDEN: Final = TYPE_KINDS | {"type", "macro"}
 """Kinds that a local variable does not hide."""
 _OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
 """Kinds that may be members of a type and are then accessed through it."""
-PROVEN: Final = 0.95
-"""The confidence of a resolved use."""
 OVERRIDDEN: Final = "overridden"
 """The evidence if a call on a type may run the method of a subtype."""
-SEEN: Final = 0.9
-"""The confidence if a method is the only one of its name and the file mentions its type."""
-UNLIKELY: Final = 0.15
-"""The highest confidence for a function outside any type that is called on a receiver: 5 of 32 were right."""
 _MOST_RIVALS: Final = 50
 """Most methods of one name whose types are searched for in a file."""
 _MOST_FAMILIES: Final = 20
@@ -217,14 +222,12 @@ class Resolver:
         if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
             return None
         if language == "elixir":
-            return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
-        told = (
-            resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else INCONCLUSIVE
-        )
+            return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals)
+        resolved = resolve_written(symbols, use.offset, target, self.rivals) if language in PACKAGED else INCONCLUSIVE
         if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
-            told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
-        if told is not INCONCLUSIVE:
-            return told
+            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+        if resolved is not INCONCLUSIVE:
+            return resolved
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
         return self._resolve_bare_name(use, target)
@@ -289,7 +292,7 @@ class Resolver:
             return None
         above = self.names.ancestors(owner)
         is_over = any(one.key in above or conforms(self.names, owner, one) for one in owners)
-        return Resolution(0.4, OVERRIDDEN) if is_over else None
+        return Resolution(POSSIBLE, OVERRIDDEN) if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
@@ -303,10 +306,10 @@ class Resolver:
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
-        told: Resolution | Inconclusive | None = INCONCLUSIVE
+        resolved: Resolution | Inconclusive | None = INCONCLUSIVE
         if symbols.language == "rust":
-            told = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target, PROVEN)
-        return self._resolve_in_sight(use, target, others) if told is INCONCLUSIVE else told
+            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+        return self._resolve_in_sight(use, target, others) if resolved is INCONCLUSIVE else resolved
 
     def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
         """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
@@ -319,17 +322,17 @@ class Resolver:
         language, folder = symbols.language, use.path.rpartition(b"/")[0]
         if language in LINKED and not target.owner:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
-            linked = resolve_by_linkage(target, self.rivals, find_included, PROVEN)
+            linked = resolve_by_linkage(target, self.rivals, find_included)
             if linked is INCONCLUSIVE:
                 linked = resolve_import(symbols, target) or self._resolve_by_name(target)
             return linked
         inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
-        told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=inherits)
-        if told is not INCONCLUSIVE:
-            return told
+        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=inherits)
+        if resolved is not INCONCLUSIVE:
+            return resolved
         resolution = resolve_import(use.symbols, target)
         if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
-            resolution = Resolution(0.9, "same package")
+            resolution = Resolution(SEEN, "same package")
         # In languages that require imports, a name without one refers to something else.
         return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
 
@@ -347,11 +350,11 @@ class Resolver:
             if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
                 return self._resolve_of(use, target, owner)
         symbols, word = use.symbols, use.symbols.word_at(use.offset)
-        told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=False)
-        if isinstance(told, Resolution):
-            return told
+        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=False)
+        if isinstance(resolved, Resolution):
+            return resolved
         is_free = any(rival.kind not in METHODS for rival in self.rivals)
-        return Resolution(0.4, "name only") if use.owners() and not is_free else None
+        return Resolution(POSSIBLE, "name only") if use.owners() and not is_free else None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
         outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
@@ -371,17 +374,17 @@ class Resolver:
                     return Resolution(PROVEN, "same class")
                 # Types of the same name may be the same type; a file that defines the method itself means its own.
                 paths = {rival.path for rival in self.rivals if rival.owner == owner}
-                sure = 0.8 if len(paths) == 1 else 0.4
+                sure = 0.8 if len(paths) == 1 else POSSIBLE
                 return None if use.path in paths else Resolution(sure, "class of the name")
         elif target.owner and target.owner in (bases := self.ancestors(owner)):
             # Less certain if another definition lies between the type and the base that defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
             is_hidden = any(target.owner in self.ancestors(one) for one in between)
             is_sure = not is_hidden and self._may_see(use, target)
-            return Resolution(0.9 if is_sure else 0.4, "inherited")
+            return Resolution(SEEN if is_sure else POSSIBLE, "inherited")
         # A base class may call, on itself, a method that a subclass defines.
         if target.owner and owner in self.ancestors(target.owner) and not is_super:
-            return Resolution(0.4, OVERRIDDEN)
+            return Resolution(POSSIBLE, OVERRIDDEN)
         return None
 
     def _may_see(self, use: Use, target: Definition) -> bool:
@@ -422,7 +425,7 @@ class Resolver:
             return None if module else self._resolve_by_type(use, target, on)
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
         if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
-            return Resolution(0.9, "module")
+            return Resolution(SEEN, "module")
         is_named = on and not target.owner and symbols.language not in _EXPLICIT
         return Resolution(0.3, "name only") if is_named else None
 
@@ -446,20 +449,20 @@ class Resolver:
             is_other = meant is not None and target.owner == known and not is_part_of(target, meant)
             return None if is_other else Resolution(GUESS if meant is None else PROVEN, "receiver type")
         if any(rival.owner == known for rival in self.rivals):
-            return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(owner) else None
+            return Resolution(POSSIBLE, OVERRIDDEN) if known in self.ancestors(owner) else None
         if owner in self.ancestors(known):
             # Among several bases of the name, one nested beside the type comes first.
             base = None if meant is None else choose_base(meant, owner, self._types_of(owner))
             is_told = base is not None and (owner != target.owner or is_part_of(target, base))
-            return Resolution(SEEN if is_told else 0.2, "receiver type, inherited")
+            return Resolution(SEEN if is_told else WEAK, "receiver type, inherited")
         if known in self.ancestors(owner):
-            return Resolution(0.4, OVERRIDDEN)
-        return Resolution(0.2, "name only")
+            return Resolution(POSSIBLE, OVERRIDDEN)
+        return Resolution(WEAK, "name only")
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return a confidence by how many definitions it may be; a family of types or its constructors count once."""
         if target.name in EVERYDAY and target.kind in METHODS:
-            return Resolution(0.2, "name only")
+            return Resolution(WEAK, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
             alike = [one for one in self.rivals if is_same_family(one.language, family) and one.name != one.owner]

@@ -15,7 +15,7 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.imports import ALL, FileImports, Import
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
-from flashgrep.search.resolution.symbol_graph import INCONCLUSIVE, Definition, Inconclusive, Resolution
+from flashgrep.search.resolution.symbol_graph import INCONCLUSIVE, PROVEN, Definition, Inconclusive, Resolution
 from flashgrep.search.symbol_source import imports_of
 
 _MOST_STEPS: Final = 12
@@ -192,7 +192,7 @@ class RustPaths:
 
 
 def resolve_in_crate(
-    paths: RustPaths, place: tuple[bytes, FileSymbols, int], target: Definition, sure: float
+    paths: RustPaths, place: tuple[bytes, FileSymbols, int], target: Definition
 ) -> Resolution | Inconclusive | None:
     """Return how a name at a position relates to a target; None: it means another; INCONCLUSIVE: unknown.
 
@@ -204,7 +204,7 @@ def resolve_in_crate(
         return INCONCLUSIVE
     found, is_followed = paths.find_item(path, symbols, offset)
     if any(isinstance(one, Definition) and one.key == target.key for one in found):
-        return Resolution(sure, "same file" if path == target.path else "import")
+        return Resolution(PROVEN, "same file" if path == target.path else "import")
     return None if is_followed else INCONCLUSIVE
 
 

@@ -15,8 +15,19 @@ SymbolKey = tuple[bytes, int]
 """Identifies a symbol: its file and the offset of its name; -1 for the file's top level."""
 UNDEFINED: Final[SymbolKey] = (b"", -1)
 """The key of a name that the project does not define; it has no node."""
+# Confidences by evidence, measured against the uses that compilers and type checkers report (scripts/eval_symbols).
+PROVEN: Final = 0.95
+"""By scopes, imports, types or full names."""
+SEEN: Final = 0.9
+"""By what the file mentions, for example the only type that has a method of this name."""
 GUESS: Final = 0.5
 """The highest confidence that a name alone can give."""
+POSSIBLE: Final = 0.4
+"""A method that a subtype may override, or a name with some evidence for another definition."""
+WEAK: Final = 0.2
+"""The name of a type's member, without evidence of the type."""
+UNLIKELY: Final = 0.15
+"""The highest confidence for a function outside any type that is called on a receiver: 5 of 32 were right."""
 CHAINS: Final = 50
 """Most chains returned; a busy function has thousands."""
 

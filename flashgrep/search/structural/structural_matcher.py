@@ -97,7 +97,7 @@ class StructuralMatcher(Generic[KeyT]):
             found = self._start().parsed
         except ChildEnded:
             raise BadPattern("pattern: ast-grep cannot read it", at=0, construct="") from None
-        self.parsed = {language: ParsedPattern(*told) for language, told in found.items()}
+        self.parsed = {language: ParsedPattern(*fields) for language, fields in found.items()}
 
     def __enter__(self) -> Self:
         return self

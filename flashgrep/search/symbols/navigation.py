@@ -27,8 +27,8 @@ from flashgrep.search.resolution.inference import Names
 from flashgrep.search.resolution.modules import Modules
 from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_declaration
 from flashgrep.search.resolution.receivers import find_member
-from flashgrep.search.resolution.resolver import PROVEN, Resolver, Use
-from flashgrep.search.resolution.symbol_graph import Definition, Resolution
+from flashgrep.search.resolution.resolver import Resolver, Use
+from flashgrep.search.resolution.symbol_graph import PROVEN, Definition, Resolution
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
@@ -105,8 +105,8 @@ class Navigator:
     def find_definitions(self, named: NameAtPosition) -> Navigation:
         """Return the definitions of a name, most certain first."""
         self._definitions.files[named.path] = named.symbols
-        told = self.find_meaning(named)
-        places = self._find_places(named) if told is None else place_definitions(told)
+        meaning = self.find_meaning(named)
+        places = self._find_places(named) if meaning is None else place_definitions(meaning)
         found = Navigation(places=places, skipped=self.skipped)
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
@@ -357,18 +357,18 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
     return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
 
 
-def place_definitions(told: Meaning) -> list[Place]:
+def place_definitions(meaning: Meaning) -> list[Place]:
     """Return the places of another source's definitions."""
-    return [place_occurrence(one, Resolution(1.0, told.source.how)) for one in told.definitions]
+    return [place_occurrence(one, Resolution(1.0, meaning.source.how)) for one in meaning.definitions]
 
 
-def place_occurrence(told: SourceOccurrence, how: Resolution) -> Place:
+def place_occurrence(occurrence: SourceOccurrence, how: Resolution) -> Place:
     """Return the place of another source's definition."""
-    index = told.symbols.index_at(told.start)
+    index = occurrence.symbols.index_at(occurrence.start)
     if index >= 0:
-        return place_of(Definition(told.path, told.symbols, index), how)
-    kind = "variable" if told.start < told.end else "module"
-    return Place(told.path, told.symbols, told.start, told.end, how, kind=kind)
+        return place_of(Definition(occurrence.path, occurrence.symbols, index), how)
+    kind = "variable" if occurrence.start < occurrence.end else "module"
+    return Place(occurrence.path, occurrence.symbols, occurrence.start, occurrence.end, how, kind=kind)
 
 
 def _local(named: NameAtPosition, start: int, end: int, kind: str) -> Place:

@@ -15,8 +15,8 @@ from flashgrep.languages import LANGUAGES
 from flashgrep.search.other_sources import Meaning
 from flashgrep.search.resolution.conformance import conforms
 from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_declaration
-from flashgrep.search.resolution.resolver import PROVEN, Use
-from flashgrep.search.resolution.symbol_graph import GUESS, Definition, Resolution
+from flashgrep.search.resolution.resolver import Use
+from flashgrep.search.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
 from flashgrep.search.symbol_source import SymbolSource
 from flashgrep.search.symbols.navigation import Navigation, Navigator, Place, place_of
 
@@ -78,14 +78,14 @@ class ReferenceSearch:
             names = self._find_names(named.text, first, () if meaning is None else meaning.files)
         for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
             found.files_read += 1
-            told = self.find_source_uses(meaning, path, defined)
+            from_source = self.find_source_uses(meaning, path, defined)
             # Another source may know uses under different names, so its positions are added to those of the words.
             places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
-            for offset, name in sorted((places | {at: named.text for at in told if told[at]}).items()):
+            for offset, name in sorted((places | {at: named.text for at in from_source if from_source[at]}).items()):
                 checkpoint()
                 # A compiler's result for exactly this position overrules the text.
-                if offset in told:
-                    yield from (one for one in told[offset] if (path, offset) > after)
+                if offset in from_source:
+                    yield from (one for one in from_source[offset] if (path, offset) > after)
                     continue
                 index, place = symbols.index_at(offset), defined.get((path, offset))
                 role = symbols.role(offset) if index < 0 else symbols.defined_role(index)
@@ -110,11 +110,11 @@ class ReferenceSearch:
         if meaning is None:
             return {}
         teller, open_file, how = meaning.source, self._navigator.open, Resolution(1.0, meaning.source.how)
-        told: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
+        known_uses: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
         for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
             use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
-            told[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
-        return told
+            known_uses[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
+        return known_uses
 
     def _make_judge(
         self, named: NameAtPosition, targets: list[Place]
@@ -156,12 +156,12 @@ class ReferenceSearch:
 
         return judge
 
-    def _find_names(self, name: str, target: Place, told: Iterable[bytes]) -> dict[bytes, set[str]]:
+    def _find_names(self, name: str, target: Place, known_files: Iterable[bytes]) -> dict[bytes, set[str]]:
         """Return the files that may use a definition, each with the names it may have there.
 
-        ``told``: files that use it under any name, according to another source.
+        ``known_files``: files that use it under any name, according to another source.
         """
-        found: dict[bytes, set[str]] = {path: set() for path in told}
+        found: dict[bytes, set[str]] = {path: set() for path in known_files}
         is_scoped = target.symbols.language in SCOPED
         waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
         # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles and long chains.
