@@ -181,6 +181,16 @@ def lower(source: str, measures: dict[str, float]) -> str:
     return source
 
 
+def print_tree(folder: Path) -> None:
+    """Print each module with its lines and the first line of its docstring, folder by folder."""
+    modules = [path.relative_to(folder) for path in folder.rglob("*.py")]
+    for module in sorted(modules, key=lambda path: (path.parent.parts, path.name != "__init__.py", path.name)):
+        source = (folder / module).read_text(encoding="utf-8")
+        name = f"{module.parent}/" if module.name == "__init__.py" else f"  {module.name}"
+        purpose = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+        print(f"{name:32} {source.count(chr(10)):>4}  {purpose}")
+
+
 def main() -> int:
     """Print the measures, or check them."""
     parser = argparse.ArgumentParser(prog="scripts/metrics", description=__doc__.partition("\n")[0])
@@ -188,7 +198,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare with the limits; status 1 if one is broken")
     parser.add_argument("--lower", action="store_true", help="set the limits to the measures that are below them")
     parser.add_argument("--list", action="store_true", help="name one-use private functions and participles")
+    parser.add_argument("--tree", action="store_true", help="print each module with its purpose")
     given = parser.parse_args()
+    if given.tree:
+        print_tree(given.folder)
+        return 0
     house = read_house(given.folder)
     measures = measure(house)
     if given.check:

@@ -24,8 +24,7 @@ from flashgrep.index.table import FileRow
 from flashgrep.index.word_impacts import LEVELS, USUAL_WORDS, Fields, find_words, impacts_of, parts, score, scores_of
 from flashgrep.index.writer import Writer
 
-ROOT = b"/tree"
-PROJECT = 1
+ROOT, PROJECT = b"/tree", 1
 SETTINGS = '{"provider": "static"}'
 
 
