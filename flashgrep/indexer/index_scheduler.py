@@ -276,12 +276,12 @@ class IndexScheduler:
                         await self._recover(failure, working)
                     except Damaged as damage:
                         await self._recover(IndexerFailed("damaged", str(damage)), working)
-                    except (
-                        OSError,
-                        sqlite3.Error,
-                        Busy,
-                    ) as error:  # out of resources, or a locked database
+                    except (OSError, sqlite3.Error, Busy) as error:  # out of resources, or a locked database
                         await self._recover(IndexerFailed("error", str(error)), working)
+                    # After an upgrade the indexer may be newer than we are. Raised, this would end the daemon.
+                    except (ArithmeticError, LookupError, TypeError, ValueError, anyio.DelimiterNotFound) as error:
+                        why = f"the indexer is not understood: {error!r}"
+                        await self._recover(IndexerFailed("error", why), working)
         finally:
             ended.set()
 

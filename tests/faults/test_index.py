@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from flashgrep.index.schema import MOST_UNREADABLE
+from flashgrep.indexer.job import IndexJob
 from flashgrep.search.snapshot import Snapshot
 from tests.faults.harness import agree, changing, fill, indexed, integrity
 from tests.support.workspace import index_of, opened, put
@@ -247,6 +248,26 @@ async def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth(root:
             await workspace.wait_indexed()
         assert workspace.progress.stage == "failed"
         await agree(workspace, root)
+
+
+@pytest.mark.parametrize("event", ['{"event": "stored"}', "not JSON"])
+async def test_an_indexer_that_is_not_understood_leaves_the_slow_truth(
+    event: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_tree(root, random.Random(3))
+    # The package may be upgraded under a running daemon: its next indexer is of another version.
+    newer = [sys.executable, "-c", f"import sys\nfor line in sys.stdin: print({event!r}, flush=True)"]
+    async with opened(root) as workspace:
+        with monkeypatch.context() as patch:
+            patch.setattr(IndexJob, "command", lambda _job: newer)
+            await agree(workspace, root)
+            with anyio.fail_after(20):
+                await workspace.wait_indexed()
+            assert workspace.progress.stage == "failed"
+            assert "not understood" in workspace.progress.detail
+        await agree(workspace, root)
+        await indexed(workspace)
+        assert workspace.index.reader is not None
 
 
 async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(root: Path) -> None:
