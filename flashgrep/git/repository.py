@@ -7,7 +7,6 @@ would run the clean filters of the work tree. It does obey ``blame.ignoreRevsFil
 
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, Unavailable
 from flashgrep.git.program import Git, Object, ObjectReader, missing_object
@@ -131,7 +131,7 @@ class Repository:
     is_bare: bool
     index: Path
     """The file of git's index."""
-    _listings: "OrderedDict[bytes, Files]" = field(default_factory=OrderedDict)
+    _listings: BoundedCache[bytes, Files] = field(default_factory=lambda: BoundedCache(KEPT_LISTINGS))
 
     @classmethod
     def open(cls, git: Git) -> "Repository":
@@ -174,7 +174,7 @@ class Repository:
 
     def list_files(self, revision: Revision) -> Files:
         """Return the project's files in a revision; raises as ``Git.run``, and Unavailable (object_missing)."""
-        files = self._listings.pop(revision.tree, None)  # atomic: another thread may drop the listing
+        files = self._listings.find(revision.tree)
         if files is None:
             tree = revision.tree
             if self.prefix:
@@ -190,10 +190,8 @@ class Repository:
                     raise
                 printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
             files = parse_tree(printed)
-        # By tree, so that commits with the same files share a listing.
-        self._listings[revision.tree] = files
-        if len(self._listings) > KEPT_LISTINGS:
-            self._listings.popitem(last=False)
+            # By tree, so that commits with the same files share a listing.
+            self._listings.put(revision.tree, 1, files)
         return files
 
     def list_staged_files(self) -> dict[bytes, Staged]:

@@ -1,8 +1,6 @@
 """The team's repositories for the registry's methods; takes the place of ``catalogue.Catalogue``."""
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.bounded_cache import BoundedCache
 from flashgrep.config import Settings
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.root import Root
@@ -71,30 +70,23 @@ class StoreCache:
 
     def __init__(self) -> None:
         self.contents = ContentCache(KEPT_BYTES)
-        self._lock = threading.Lock()
         # By repository: only the newest generation is queried again.
-        self._states: OrderedDict[int, IndexState] = OrderedDict()
-        self._listings: OrderedDict[tuple[int, bytes], Listing] = OrderedDict()
+        self._states = BoundedCache[int, IndexState](KEPT_STATES)
+        self._listings = BoundedCache[tuple[int, bytes], Listing](KEPT_LISTINGS)
 
     def state(self, row: RepositoryRow, store_access: StoreAccess, again: bool) -> IndexState:  # noqa: FBT001 - handed through
         """Return the index of a repository's generation; ``again``: read it even if cached."""
-        with self._lock:
-            found = self._states.get(row.id)
-        # Loaded without the lock, so that questions of one repository do not wait for another's. Two threads may load
-        # the same state; either result is right.
+        found = self._states.find(row.id)
+        # Two threads may load the same state; either result is right.
         if again or found is None or found.generation != row.generation:
             found = IndexState.load(store_access.read, row.id, row.generation, row.parsed_to)
-            with self._lock:
-                self._states[row.id] = found
-                while len(self._states) > KEPT_STATES:
-                    self._states.popitem(last=False)
+            self._states.put(row.id, 1, found)
         return found
 
     def listing(self, row: RepositoryRow, tree: bytes, store_access: StoreAccess) -> Listing:
         """Return the files of a tree."""
         key = (row.id, tree)
-        with self._lock:
-            found = self._listings.get(key)
+        found = self._listings.find(key)
         if found is None:
             with store_access.read() as reading:
                 query = "SELECT files FROM flashgrep.listing WHERE repository = %s AND tree = %s"
@@ -102,10 +94,7 @@ class StoreCache:
             if not rows:
                 raise NotFound("the revision is no longer stored; try again", reason="revision_not_found")
             found = unpack(rows[0][0])
-            with self._lock:
-                self._listings[key] = found
-                while len(self._listings) > KEPT_LISTINGS:
-                    self._listings.popitem(last=False)
+            self._listings.put(key, 1, found)
         return found
 
 
