@@ -181,7 +181,7 @@ class PikeVm:
         self._program.append(instruction)
         return len(self._program) - 1
 
-    def _compile(self, node: Node, then: int) -> int:  # noqa: PLR0911 # one case for each kind of node
+    def _compile(self, node: Node, then: int) -> int:  # one case for each kind of node
         """Compile `node` to continue at `then`; return its first instruction."""
         match node:
             case Chars(found):

@@ -116,7 +116,7 @@ class _Writer:
     kind: Kind
     exact: bool = True
 
-    def write(self, node: Node) -> bytes:  # noqa: PLR0911 # one case for each kind of node
+    def write(self, node: Node) -> bytes:  # one case for each kind of node
         checkpoint()
         match node:
             case Chars(found):
