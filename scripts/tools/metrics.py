@@ -48,8 +48,29 @@ MANY_BRANCHES = 15
 BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.match_case)
 
 PRONOUNS = frozenset(
-    ["one", "found", "each", "known", "kept", "left", "asked", "said", "given", "wanted", "held"]
-    + ["meant", "made", "ours", "theirs", "taken", "shown", "begun", "done", "told", "ended"]
+    {
+        "one",
+        "found",
+        "each",
+        "known",
+        "kept",
+        "left",
+        "asked",
+        "said",
+        "given",
+        "wanted",
+        "held",
+        "meant",
+        "made",
+        "ours",
+        "theirs",
+        "taken",
+        "shown",
+        "begun",
+        "done",
+        "told",
+        "ended",
+    }
 )
 """Names that say nothing about a value."""
 
