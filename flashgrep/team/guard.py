@@ -20,6 +20,8 @@ from starlette.routing import Route
 
 from flashgrep.errors import FlashgrepError, Forbidden
 from flashgrep.mcp.http.admission import (
+    FOREIGN_ORIGIN,
+    HEALTH,
     OPEN_PATHS,
     VISITOR,
     Receive,
@@ -27,6 +29,7 @@ from flashgrep.mcp.http.admission import (
     Scope,
     Send,
     date_header,
+    is_cross_site,
     judge_size,
     judge_type,
     read_bearer,
@@ -34,7 +37,7 @@ from flashgrep.mcp.http.admission import (
     refuse,
     send_with,
 )
-from flashgrep.mcp.http.routes import STATUS
+from flashgrep.mcp.http.documents import STATUS
 from flashgrep.scheduler import FLOW
 from flashgrep.team.store_connection import Credentials
 from flashgrep.team.team_catalogue import Access, TeamCatalogue
@@ -121,7 +124,16 @@ class TeamGuard:
             return
         names = [name.lower() for name, _ in scope["headers"]]
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        judged = {"host", "origin", "authorization", "cookie", "content-type", KEY_HEADER, PROXY_TOKEN}
+        judged = {
+            "host",
+            "origin",
+            "sec-fetch-site",
+            "authorization",
+            "cookie",
+            "content-type",
+            KEY_HEADER,
+            PROXY_TOKEN,
+        }
         judged |= {self.rules.person_header, self.rules.groups_header}
         refusal = self.judge(scope, headers, is_ambiguous=any(names.count(one.encode()) > 1 for one in judged))
         is_known = False
@@ -147,13 +159,16 @@ class TeamGuard:
         path = scope["path"]
         if is_ambiguous:
             return Refusal(400, "ambiguous", "an authentication header occurs twice")
-        # Browsers set this header and pages cannot change it; other programs do not send it.
-        is_foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_open(path)
-        if is_foreign or headers.get("origin", self.rules.origins[0]) not in self.rules.origins:
-            return Refusal(403, "foreign_origin", "requests from this origin are refused")
+        is_foreign = headers.get("origin", self.rules.origins[0]) not in self.rules.origins
+        if is_foreign or is_cross_site(scope, headers):
+            return FOREIGN_ORIGIN
         if path == SIGN_IN and "origin" not in headers:
             return Refusal(403, "foreign_origin", "sign-in is possible only from the page")
-        if (path in {SIGN_IN, SIGN_OUT} or is_open(path)) and headers.get("host") not in self.rules.hosts:
+        # A page whose name was made to lead here has no token of ours. Programs that have one may use any name of this
+        # machine, and checks of health its address.
+        has_token = bool(read_bearer(headers)) or PROXY_TOKEN in headers
+        is_public = path in {SIGN_IN, SIGN_OUT} or path in OPEN_PATHS or is_open(path)
+        if path != HEALTH and (is_public or not has_token) and headers.get("host") not in self.rules.hosts:
             return Refusal(421, "foreign_host", f"the page is at {self.rules.origins[0]}/")
         return judge_type(scope, headers) or judge_size(headers, self.max_body)
 

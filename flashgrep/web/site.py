@@ -58,9 +58,37 @@ MOST_LINKS, MOST_VISITS = 16, 64
 """Beyond these limits the oldest link becomes invalid, or the oldest browser is signed out."""
 
 
+def is_page(path: str) -> bool:
+    """Return whether a path is an address that people open, so a link from anywhere may lead there."""
+    return path == "/" or path.startswith("/login/")
+
+
 def is_open(path: str) -> bool:
     """Return whether a path is served without signing in: the page itself, which is empty until then."""
     return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+class Document(NamedTuple):
+    """Bytes that stay the same while the program runs, and their strong ETag."""
+
+    data: bytes
+    media_type: str
+    tag: str
+
+
+def make_document(data: bytes, media_type: str) -> Document:
+    """Return a document, with the hash of its bytes as its tag."""
+    return Document(data, media_type, f'"{hashlib.sha256(data).hexdigest()[:32]}"')
+
+
+def send_document(document: Document, request: Request) -> Response:
+    """Return the answer with a document, or 304 if the client has it."""
+    headers = {**HEADERS, "etag": document.tag, "cache-control": "no-cache"}
+    tags = request.headers.get("if-none-match", "").split(",")
+    # A cache on the way may have made the tag a weak one.
+    if document.tag in {tag.strip().removeprefix("W/") for tag in tags}:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(document.data, headers=headers, media_type=document.media_type)
 
 
 class Site:
@@ -75,12 +103,12 @@ class Site:
         found = {file.name: file.read_bytes() for file in files("flashgrep.web").joinpath("static").iterdir()}
         found["languages.json"] = describe_languages()
         found["server.json"] = json.dumps(facts).encode()
-        self._files: dict[str, tuple[bytes, str, str]] = {}
-        """Bytes, media type and ETag by file name. Requests never read any other path."""
+        self._files: dict[str, Document] = {}
+        """By file name. Requests never read any other path."""
         for name, data in found.items():
             kind = MEDIA_TYPES.get("." + name.rpartition(".")[2])
             if kind is not None:
-                self._files[name] = (data, kind, f'"{hashlib.sha256(data).hexdigest()[:32]}"')
+                self._files[name] = make_document(data, kind)
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -99,11 +127,7 @@ class Site:
     def _send(self, name: str, request: Request) -> Response:
         if name not in self._files:
             return PlainTextResponse("no such file\n", HTTPStatus.NOT_FOUND, HEADERS)
-        data, kind, tag = self._files[name]
-        headers = {**HEADERS, "etag": tag, "cache-control": "no-cache"}
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        return Response(data, headers=headers, media_type=kind)
+        return send_document(self._files[name], request)
 
     async def _describe_search(self, request: Request) -> Response:
         """Send the OpenSearch 1.1 description."""

@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 from flashgrep.daemon import lifecycle
-from flashgrep.mcp.http import routes
+from flashgrep.mcp.http import documents
 from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.http_request import Answer, send_request
@@ -242,11 +242,11 @@ def test_a_request_is_bound_by_its_url(site: Site, daemon: DaemonAtHand, project
 def test_a_misspelt_parameter_of_the_address_is_refused(site: Site) -> None:
     for address in ("/call/query?project=web&readonly=1", "/rpc?project=web&Read_only=1"):
         told = site.post(address, {"text": "needle"})
-        assert told.json()["error"]["data"]["allowed"] == list(routes.PARAMETERS)
+        assert told.json()["error"]["data"]["allowed"] == list(documents.PARAMETERS)
 
 
 def test_searches_wait_for_their_methods(site: Site) -> None:
-    for path, name in routes.SEARCHES.items():
+    for path, name in documents.SEARCHES.items():
         told = site.post(path, {})
         assert told.status == 501 or told.status in {400, 500}, name
         if told.status == 501:
@@ -266,6 +266,25 @@ def test_it_describes_itself(site: Site) -> None:
     assert b"POST /call/query" in page.body
     assert b"<script" not in page.body
     assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
+def test_a_document_is_built_once_and_not_sent_to_who_has_it(site: Site, path: str) -> None:
+    answer = site.send("GET", path)
+    tag = answer.headers["etag"]
+    assert tag.startswith('"')
+    for tags in (tag, f'"other", {tag}', f"W/{tag}"):
+        again = site.send("GET", path, If_None_Match=tags)
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert site.send("GET", path, If_None_Match='"other"').body == answer.body
+
+    def measure_seconds(of: str) -> float:
+        started = time.monotonic()
+        for _ in range(20):
+            assert site.send("GET", of).status == 200
+        return time.monotonic() - started
+
+    assert measure_seconds(path) < 10 * measure_seconds("/healthz")
 
 
 def test_mcp_keeps_no_session(site: Site) -> None:

@@ -158,7 +158,11 @@ def test_foreign_pages_get_nothing(served: tuple[Rig, int], origin: str) -> None
     assert Browser(port).sign_in(token, Origin=None).status == 403
     for site in ("cross-site", "same-site"):
         assert browser.send("GET", "/raw?project=open&path=a.py", Sec_Fetch_Site=site).status == 403
-        assert browser.send("GET", "/", Sec_Fetch_Site=site).status == 200  # a link from elsewhere leads here
+        for path in ("/", "/static/app.js", "/openapi.json", "/docs", "/healthz"):
+            assert browser.send("GET", path, Sec_Fetch_Site=site).status == 403, path
+        link = {"Sec_Fetch_Site": site, "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+        assert browser.send("GET", "/", **link).status == 200
+        assert browser.send("GET", "/openapi.json", **link).status == 403
 
 
 def test_a_name_that_an_attacker_controls_shows_no_page_and_reads_nothing(served: tuple[Rig, int]) -> None:
@@ -170,7 +174,10 @@ def test_a_name_that_an_attacker_controls_shows_no_page_and_reads_nothing(served
         assert browser.send("GET", "/", Host=host).status == 421, host
         assert browser.send("GET", "/static/app.js", Host=host).status == 421, host
         assert Browser(port).sign_in(token, Host=host).status == 421, host
-        assert browser.ask("stats", {"Host": host}).status == 401, host
+        assert browser.ask("stats", {"Host": host}).status == 421, host
+        for path in ("/openapi.json", "/docs"):
+            assert browser.send("GET", path, Host=host).status == 421, host
+            assert browser.send("GET", path, Host=host, Authorization="Bearer guessed").status == 421, host
     assert browser.ask("stats", {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}).status == 200
 
 

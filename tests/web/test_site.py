@@ -134,6 +134,23 @@ def test_a_foreign_page_gets_nothing_by_a_browser_that_is_signed_in(page: Page, 
     assert page.ask("query", {"Origin": f"http://127.0.0.1:{page.port}"}, **asked).status == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "nonsense", ""])
+def test_no_path_answers_what_another_page_makes_a_browser_load(page: Page, site: str) -> None:
+    for path in ("/openapi.json", "/docs", "/healthz", "/", "/static/app.js", "/opensearch.xml", page.invite(), "/raw"):
+        for destination in ("image", "iframe", "script", "empty"):
+            told = page.send("GET", path, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors", Sec_Fetch_Dest=destination)
+            assert (told.status, told.json()["error"]["data"]["reason"]) == (403, "foreign_origin"), path
+
+
+def test_a_link_from_elsewhere_opens_the_page_and_nothing_else(page: Page) -> None:
+    link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    assert page.send("GET", "/", **link).status == 200
+    assert page.send("GET", page.invite(), **link).status == 200
+    for path in ("/openapi.json", "/docs", "/static/app.js", "/raw"):
+        assert page.send("GET", path, **link).status == 403, path
+    assert page.send("POST", "/rpc", {}, **link).status == 403
+
+
 # -- what a browser may ask ----------------------------------------------------------------------------------------
 
 

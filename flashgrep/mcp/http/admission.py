@@ -14,7 +14,7 @@ from typing import Any, Final
 import anyio
 
 from flashgrep.scheduler import FLOW
-from flashgrep.web.site import COOKIE, KEY_HEADER, VISITED, Visitors, is_open
+from flashgrep.web.site import COOKIE, KEY_HEADER, VISITED, Visitors, is_open, is_page
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -23,8 +23,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
-JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type", KEY_HEADER})
-OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
+JUDGED_BY: Final = frozenset({"host", "origin", "sec-fetch-site", "authorization", "content-type", KEY_HEADER})
+HEALTH: Final = "/healthz"
+OPEN_PATHS: Final = frozenset({HEALTH, "/docs", "/openapi.json"})
 """Paths that reveal nothing about anybody's code."""
 VISITOR: Final = "flashgrep.visitor"
 """Set in the scope of requests from a browser on our page, known by its cookie and key: they may only read."""
@@ -40,6 +41,9 @@ class Refusal:
     reason: str
     message: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+FOREIGN_ORIGIN: Final = Refusal(403, "foreign_origin", "requests from this origin are refused")
 
 
 @dataclass(slots=True)
@@ -87,7 +91,9 @@ class Guard:
             return Refusal(421, "foreign_host", "unknown Host header")
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{name}:{self.port}" for name in NAMES}:
-            return Refusal(403, "foreign_origin", "requests from this origin are refused")
+            return FOREIGN_ORIGIN
+        if is_cross_site(scope, headers):
+            return FOREIGN_ORIGIN
         if (refusal := judge_type(scope, headers)) is not None:
             return refusal
         path = scope["path"]
@@ -102,6 +108,18 @@ class Guard:
             return True
         token = read_bearer(headers)
         return bool(token) and hmac.compare_digest(token.encode(), self.token().encode())
+
+
+def is_cross_site(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Return whether a page of another site caused a request, by an image or a frame of ours for instance.
+
+    Browsers say so in headers that no page can change, since such a request has our Host and often no Origin. Other
+    programs do not send them. A link from elsewhere may open our page in a window.
+    """
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return not (is_visit and scope["method"] == "GET" and is_page(scope["path"]))
 
 
 def judge_type(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:

@@ -3,8 +3,6 @@
 Each request has its own session, bound by its URL; no state is kept between requests.
 """
 
-import html
-import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ import anyio
 from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep import __version__
@@ -27,38 +25,17 @@ from flashgrep.handlers.common import view_of
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
 from flashgrep.mcp.http.admission import VISITOR
+from flashgrep.mcp.http.documents import PARAMETERS, SEARCHES, STATUS, Documents
 from flashgrep.model import path_from_json, path_to_text
-from flashgrep.registry import Call, Capabilities, Handler, Session
+from flashgrep.registry import Call, Capabilities, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import InvalidItem, Reply, encode, error_line
 from flashgrep.web.site import HEADERS
 from flashgrep.workspace import RevisionView
 
-SEARCHES: Final = {
-    "/search": "search_code_semantic",
-    "/search/fulltext": "search_code_fulltext",
-    "/search/payload": "search_code_by_payload",
-}
-STATUS: Final = {
-    -32700: 400,
-    -32600: 400,
-    -32602: 400,
-    -32601: 404,
-    -32001: 404,
-    -32002: 409,
-    -32003: 413,
-    -32004: 504,
-    -32005: 503,
-    -32000: 503,
-    -32006: 403,
-}
-"""HTTP statuses of our error codes; all others are 500."""
 NO_CONTENT: Final = 204
 TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
-
-
-PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured", "path_map")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
 """Values of a switch that mean off; if it is repeated, it is on if any value means on."""
 MOST_RAW: Final = 64 << 20
@@ -144,6 +121,7 @@ class Routes:
     def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
         self._dispatcher = dispatcher
         self._sessions = sessions
+        self._documents = Documents(dispatcher.registry)
 
     def all(self) -> list[Route]:
         """Return the routes."""
@@ -153,8 +131,7 @@ class Routes:
             *(Route(path, self._call, methods=["POST"]) for path in SEARCHES),
             Route("/raw", self._send_raw, methods=["GET"]),
             Route("/healthz", self._answer_health),
-            Route("/openapi.json", self._describe),
-            Route("/docs", self._show_docs),
+            *self._documents.routes(),
         ]
 
     async def _answer_rpc(self, request: Request) -> Response:
@@ -226,58 +203,6 @@ class Routes:
 
     async def _answer_health(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
-
-    async def _describe(self, _request: Request) -> Response:
-        return JSONResponse(openapi(list(self._dispatcher.registry)))
-
-    async def _show_docs(self, _request: Request) -> Response:
-        """Show the methods as a page for people, without scripts or external resources."""
-        rows = "".join(
-            f"<section><h2>POST /call/{html.escape(handler.name)}</h2><p>{html.escape(handler.doc)}</p>"
-            f"<pre>{html.escape(json.dumps(handler.params_schema()['properties'], indent=1))}</pre></section>"
-            for handler in self._dispatcher.registry
-        )
-        head = "<!doctype html><meta charset=utf-8><title>flashgrep</title>"
-        links = "<p><a href=/openapi.json>OpenAPI</a></p>"
-        return HTMLResponse(f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}", headers=HEADERS)
-
-
-def openapi(handlers: list[Handler]) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of the HTTP wire."""
-    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PARAMETERS]
-    statuses = sorted({*STATUS.values(), 401, 415, 500})
-    failures = {str(status): {"description": "the error object"} for status in statuses}
-
-    def body(schema: dict[str, Any], name: str) -> dict[str, Any]:
-        # A schema with definitions gets its own URI, so that its references resolve inside it.
-        alone = {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
-        return {"content": {"application/json": {"schema": alone}}}
-
-    def post(name: str, summary: str, params: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-        operation = {
-            "operationId": name,
-            "summary": summary,
-            "parameters": query,
-            "requestBody": body(params, f"{name}:params"),
-            "responses": {"200": {"description": "the result", **body(result, f"{name}:result")}, **failures},
-        }
-        return {"post": operation}
-
-    paths: dict[str, Any] = {}
-    by_name = {handler.name: handler for handler in handlers}
-    operations = {f"/call/{name}": (f"call_{name}", handler) for name, handler in by_name.items()}
-    operations |= {path: (name, by_name[name]) for path, name in SEARCHES.items() if name in by_name}
-    for path, (name, handler) in operations.items():
-        paths[path] = post(name, handler.summary, handler.params_schema(), handler.result_schema())
-    paths["/rpc"] = post("rpc", "JSON-RPC 2.0, batches included", {}, {})
-    paths["/healthz"] = {"get": {"operationId": "healthz", "security": [], "responses": {"200": {"description": "up"}}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "flashgrep", "version": __version__},
-        "security": [{"token": []}],
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-        "paths": paths,
-    }
 
 
 def _body_too_long() -> TooLarge:
