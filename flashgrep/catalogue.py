@@ -468,7 +468,7 @@ class Catalogue:
                 return name
         if root is None or not make:
             raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=sorted(self._roots))
-        if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
+        if not os.path.isdir(root):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         if root == Path(root.anchor):
             raise Forbidden("the whole file system cannot be a project: name a folder in it", reason="outside_root")

@@ -1,7 +1,7 @@
 """Identifiers in code and the words in them, for many texts at a time.
 
 An identifier is a run of ASCII letters, digits and ``_``; its words are ``get http response v 2`` for
-``getHTTPResponse_v2``. The word index and the embedded model use the same rules: the model was trained with them. Texts
+"getHTTPResponse_v2". The word index and the embedded model use the same rules: the model was trained with them. Texts
 repeat their identifiers, so these are counted first, and each distinct one of a batch is split once, by numpy.
 """
 

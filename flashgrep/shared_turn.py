@@ -20,8 +20,8 @@ SHARED_SECONDS = 0.05
 """Processor time of a shared turn, and the longest time that one lookup may delay the others. Lookups that have not
 started by then get turns of their own, in the daemon or in a worker."""
 
-Assertion: TypeAlias = Callable[[], Any]
-Begin: TypeAlias = Callable[[], Assertion]
+Look: TypeAlias = Callable[[], Any]
+Begin: TypeAlias = Callable[[], Look]
 """Called on the event loop when the turn has come; returns the function to run in a thread."""
 Ended: TypeAlias = "asyncio.Future[tuple[Any] | None]"
 """The result of a lookup; None: it needs its own turn."""
@@ -65,13 +65,13 @@ class _Batch:
         self.scope = anyio.CancelScope()
         """Cancelled once no result is awaited any more."""
         self._requested = requested
-        self._left: deque[tuple[Assertion, Ended]] = deque()
+        self._left: deque[tuple[Look, Ended]] = deque()
         self._outcomes: deque[_Outcome] = deque()
         self._timer: asyncio.TimerHandle | None = None
         for _, ended in requested:
             ended.add_done_callback(self._note_end)
 
-    def begin(self) -> Assertion:
+    def begin(self) -> Look:
         """Begin all lookups; return the function that runs them in the turn's thread."""
         for begin, ended in self._requested:
             with _Outcome(ended) as outcome:

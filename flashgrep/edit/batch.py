@@ -20,7 +20,7 @@ from flashgrep.errors import Conflict, FlashgrepError, TooLarge
 from flashgrep.model import Document, SkipReason
 
 JOINED: Final = 16_384
-"""Characters of a file that two operations on it may become one for: a batch has a most of operations."""
+"""Replacements this close, in characters, are merged into one operation, since a batch is limited."""
 _MARKS: Final = {"utf-8-sig": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 Mode = Literal["atomic", "best_effort"]
 Status = Literal["applied", "failed", "conflict", "skipped"]

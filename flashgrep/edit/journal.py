@@ -62,7 +62,7 @@ class RecoveryResult:
 
 
 def version(status: os.stat_result | None) -> Version | None:
-    """Return what tells a file's content from another's; a rename or a link leaves it as it is."""
+    """Return an identifier of the content, which renames and links do not change."""
     if status is None:
         return None
     stat = FileStat.from_status(status)  # orjson refuses numbers beyond 64 bits

@@ -69,7 +69,7 @@ class Place:
             os.fsync(descriptor)
 
     def key(self) -> tuple[int, int, bytes]:
-        """Return what tells this name from every other, whatever path led here: device and inode of its folder."""
+        """Return a key of this directory entry, whatever path was used: its folder's device and inode, its name."""
         folder = os.fstat(self.folder)
         return (folder.st_dev, folder.st_ino, self.name)
 

@@ -5,7 +5,7 @@ words x dims), ``scale`` and ``qscale`` (float16, the scale of a word's row time
 ``quantiles`` (float32, rows of probability and cosine of unrelated pairs), ``format`` (1). A text's vector is the sum
 over its distinct words of row x scale x (1 + ln count), at unit length.
 
-Words are the parts of identifiers: ``getHTTPResponse_v2`` gives ``get http response v 2``. A word that is not in the
+Words are the parts of identifiers: "getHTTPResponse_v2" gives ``get http response v 2``. A word that is not in the
 vocabulary is split from the left into the longest known pieces of 2 to 16 letters; a letter that begins no piece is
 skipped. Only ASCII letters, digits and ``_`` count. These rules are part of the model: its table was trained with them.
 """

@@ -237,8 +237,7 @@ class _Question(Generic[ParamsT, ResultT]):
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
                 if self._given.limit is not None:
-                    # The page begins at the project's own cursor, so items already shown after it come again and
-                    # is skipped.
+                    # The page begins at the project's own cursor: items already shown are returned again and skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
             if (left := self._measure_rest()) is not None:
                 changed["deadline_ms"] = max(1, int(left * 1000))

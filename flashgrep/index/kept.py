@@ -1,7 +1,7 @@
 """Texts of searched revisions: kept for a time and up to a size, although no work tree has them.
 
 A row maps a content, by its git object id and name class, to its text or to the reason why it has none. A content needs
-no row if ``text.blob`` names its text and a file has that text.
+no row if the column ``blob`` of a text names it and a file has that text.
 """
 
 import sqlite3

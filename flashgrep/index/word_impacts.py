@@ -66,7 +66,7 @@ _NAMES, _CONTEXT = map(Fields._fields.index, ("names", "context"))
 def parts(identifier: bytes) -> list[bytes]:
     """Return the words of an identifier, in lower case: itself, then its parts if it has several.
 
-    ``getHTTPResponse_v2`` gives itself, get, http, response, v, 2.
+    "getHTTPResponse_v2" gives itself, get, http, response, v, 2.
     """
     found = split_words(identifier)
     return [identifier.lower(), *found] if len(found) > 1 else [identifier.lower()]

@@ -192,7 +192,7 @@ class Binder:
         try:
             return self._catalogue.find_enclosing_root(folder)
         except NotFound:
-            if not os.path.isdir(folder):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
+            if not os.path.isdir(folder):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
                 return None
             # The home folder and its parents: a host started there is not about everything below.
             return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder

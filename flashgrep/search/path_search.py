@@ -2,7 +2,7 @@
 
 The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax), separated by blanks. All must match, in any
 order and case: ``'exact``, ``^start``, ``end$``, ``!not``. Plain terms are first matched as they are. Only if no path
-has all terms, their letters may be scattered (``webres``: ``web_response.py``) or mistyped.
+has all terms, their letters may be scattered ("webres" finds "web_response.py") or mistyped.
 """
 
 import re

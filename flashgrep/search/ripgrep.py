@@ -134,7 +134,7 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
     """Return the files in which a line may match, in the given order; all of them if ripgrep fails.
 
     Raises:
-        Abandoned, Expired: as ``scheduler.checkpoint``.
+        Abandoned, Expired: as ``checkpoint.checkpoint``.
 
     """
     if not paths:  # ripgrep would search its standard input

@@ -55,7 +55,7 @@ class SymbolSource(Protocol):
 
     @property
     def imported(self) -> OtherSources | None:
-        """ScipSource indexes of the project, and language servers; None: neither."""
+        """SCIP indexes of the project, and language servers; None: neither."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
@@ -105,7 +105,7 @@ class SnapshotSource:
     def imported(self) -> OtherSources | None:
         """Return the imported indexes of the project and its language servers; None: neither."""
         table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
-        # ScipSource indexes first: a compiler wrote them, and they cost no waiting.
+        # SCIP indexes first: a compiler wrote them, and they cost no waiting.
         found: tuple[OtherSources, ...] = () if table is None else (ScipSource(table),)
         if self._snapshot.servers is not None:
             found = (*found, LanguageServerSource(self._snapshot.servers, self._snapshot))

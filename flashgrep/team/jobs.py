@@ -48,7 +48,7 @@ class Team:
     """The embedder's settings as JSON."""
 
     def open(self) -> "Connection[Any]":
-        """Return a connection to a store with this version's tables; raises as ``schema.check``."""
+        """Return a connection to a store with this version's tables; raises as ``migrations.check``."""
         connection = connect(self.dsn)
         try:
             check(connection)

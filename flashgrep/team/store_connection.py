@@ -87,7 +87,7 @@ class Store:
         """Connect, and check that the tables are those of this version.
 
         Raises:
-            Unavailable: as ``schema.check`` and ``database.translate_errors``; postgres_not_installed.
+            Unavailable: as ``migrations.check`` and ``database.translate_errors``; postgres_not_installed.
 
         """
         load_psycopg()

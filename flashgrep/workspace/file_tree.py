@@ -24,8 +24,8 @@ from flashgrep.model import clamp
 from flashgrep.search.snapshot import MTIME_NS, Snapshot
 
 MOST_STORED = 16
-"""Paths remembered as stored lately. A look-up worker that was given the table before takes them for pending; with more
-than these pending, ``search/definers.py`` does not find out who defines a word."""
+"""Most paths stored since a lookup worker got its file table, which it takes for pending. With more, it gets a new
+table."""
 
 
 class Listing(NamedTuple):
@@ -64,8 +64,8 @@ class Tree:
         """Number of files found changed, new or gone so far."""
         self.gone = False
         self.listed_since: float | None = None
-        """When the sweep ended that table and pending rest on, on the clock of time.perf_counter(). None: there was
-        none yet, or something happened since that only a sweep can tell."""
+        """When the sweep behind ``table`` and ``pending`` ended, by time.perf_counter(). None: there was none yet, or
+        an event has happened since whose effect only a sweep can find."""
         self.unread: dict[bytes, None] = {}
         """New folders that have not been listed yet, oldest first."""
         self.excluded: Mapping[bytes, bool] | None = {}

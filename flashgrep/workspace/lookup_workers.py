@@ -2,7 +2,7 @@
 
 Processes read and match in parallel what threads of one interpreter do one after the other. Only the daemon decides: it
 waits for the barrier, chooses whose turn it is, and sends with each lookup what has changed since the worker got the
-table of files. Whatever a worker fails at is done here.
+table of files. The daemon runs what a worker fails to answer.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ GAP_SECONDS = 0.1
 RETRY_SECONDS = 5.0
 """After one has died, or could not read an index, no other is started, or told to, for this long."""
 IDLE_SECONDS = 5.0
-"""Most workers: they take 50 MB each, the daemon twice as much."""
+"""A worker without a lookup for this long exits: it takes 50 MB."""
 LOAD_SECONDS = 30.0
 END_SECONDS = 1.0
 """A worker that says nothing for this long after its lookup's end, by deadline or cancelled, hangs."""
@@ -113,7 +113,7 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be there."""
+        """Store the transport, and send what was queued."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream's
         self._transport = transport
         transport.write(self._unsent)
@@ -142,7 +142,7 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._settle(body or None)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Be gone."""
+        """Mark the worker as ended."""
         self.process.kill()
         self._ended(self)
         if self._reply is not None:

@@ -165,7 +165,7 @@ class Lookups:
     async def search_before_listing(self, question: Question, *, max_file_size: int | None = None) -> Answer | None:
         """Answer a project's first exact question about the disk as it is: ripgrep walks and searches at once.
 
-        None: the files have been listed, or must be for this question. ``refresh`` first then, and ``search``.
+        None: listed already, or a listing is required; call ``refresh`` and ``search`` instead.
         """
         project, tree = self.project, self.project.tree
         if tree.listed_since is not None or len(tree.table) or question.position is not None:

@@ -49,11 +49,9 @@ from flashgrep.workspace.revisions import Revisions
 from flashgrep.workspace.stores import Stores
 
 MOST_UNASKED = 32
-"""So many projects stay open for good: each open one is watched, and a user may have 128 inotify queues on Linux, those
-of editors included."""
+"""At most this many stay open: each holds an inotify queue, of which Linux allows 128 per user, editors included."""
 UNASKED_SECONDS = 1800.0
-"""More are closed once nobody has asked them for so long, far longer than a call takes as a rule. Opening one again
-takes a look at its files."""
+"""Above that number, projects without a question for this long are closed. Reopening one lists its files again."""
 
 END_SECONDS = 5.0
 """Time for background work to end, which it does at its next wait."""

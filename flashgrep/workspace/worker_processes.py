@@ -37,10 +37,10 @@ class Process(Protocol):
     pid: int
 
     def kill(self) -> None:
-        """End it; nothing where it has ended."""
+        """Kill the process; no effect if it has exited."""
 
     def wait(self) -> object:
-        """Wait until it has ended, and leave nothing of it."""
+        """Wait until it has exited, and reap it."""
 
 
 class _Forked:
@@ -98,7 +98,7 @@ def spawn() -> tuple[Process, socket.socket]:
 def fork(
     count: int, load: object, started: Callable[[subprocess.Popen[bytes]], None]
 ) -> list[tuple[Process, socket.socket]]:
-    """Have so many workers forked, and return each with our end of its socket; waits for the imports.
+    """Fork ``count`` workers and return each with our end of its socket; blocks until their imports are done.
 
     ``load``: what all are told to load, and reply to. ``started``: told which process is waited for, so that it can be
     killed.
@@ -111,7 +111,7 @@ def fork(
         for _ in range(count):
             ours, theirs = socket.socketpair()
             stack.callback(theirs.close)
-            undone.callback(ours.close)  # at which the workers that there are end
+            undone.callback(ours.close)  # which makes running workers exit
             sockets.append((ours, theirs.fileno()))
         control, end = socket.socketpair()
         stack.callback(control.close)  # from then on the parent reaps workers, so that an id may be another's

@@ -1,5 +1,6 @@
 """Writes the files that are generated from the code: ``scripts/generate [--check]``."""
 
+import ast
 import json
 import re
 import subprocess
@@ -51,6 +52,8 @@ expected, JSON in a string is parsed; if a list is expected, a single value beco
 | `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: not a list | operations, numbered |
 | `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """
+FLOORS = "<!-- floors: written by scripts/generate from tests/scripts/test_layers.py -->"
+END_OF_FLOORS = "<!-- end of floors -->"
 WRONG = 1
 
 
@@ -80,7 +83,37 @@ def generated() -> dict[Path, str]:
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
         root / "flashgrep" / "commands.tsv": _commands(),
+        root / "ARCHITECTURE.md": _architecture(root),
     }
+
+
+def _architecture(root: Path) -> str:
+    """Return ARCHITECTURE.md with its table of floors: the ladder of the layers' test, the modules' first sentences."""
+    tree = ast.parse((root / "tests" / "scripts" / "test_layers.py").read_bytes())
+    (ladder,) = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LADDER"
+    ]
+    rows = ["| Floor | Module | Purpose |", "|---|---|---|"]
+    for number, names in enumerate(ladder, 1):
+        floor = str(number)
+        for name in names.split():
+            rows.append(f"| {floor} | {_module(root / 'flashgrep' / name)} |")
+            floor = ""
+    before, rest = (root / "ARCHITECTURE.md").read_text("utf-8").split(FLOORS)
+    _, after = rest.split(END_OF_FLOORS)
+    return "\n".join([before + FLOORS, *rows, END_OF_FLOORS + after])
+
+
+def _module(path: Path) -> str:
+    """Return a module's name and the first paragraph of its docstring, as two cells of a table."""
+    name = f"`{path.name}`"
+    if path.is_dir():
+        name = f"`{path.name}/`"
+        path /= "__init__"
+    purpose = (ast.get_docstring(ast.parse(path.with_suffix(".py").read_bytes())) or "").partition("\n\n")[0]
+    return f"{name} | {purpose.replace('``', '`')}".replace("\n", " ")
 
 
 def _ripgrep_flags() -> str:

@@ -199,7 +199,7 @@ def _name_below(
     settled = snapshot.table.below(inside)
     step = len(settled) // SAMPLE + 1
     count = step * sum(cover.has(path[len(lead) :]) for path in settled[::step])
-    if not count:  # a sample of none does not say that there are none
+    if not count:  # an empty sample does not prove that there are none
         count = int(any(cover.has(path[len(lead) :]) for path in settled[:MOST_LIKELY]))
     # A walk by name comes by paths as if their slashes were less than any other byte, as NUL is.
     in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))

@@ -1,6 +1,6 @@
 """Search for lines by words: in the files with most of them, or once all texts are cut, in the best chunks.
 
-Words match in all their forms: a question where accounts are hidden also means code that says ``hide_account``.
+Words match in all their forms: a question where accounts are hidden also means code that says "hide_account".
 """
 
 from collections import defaultdict

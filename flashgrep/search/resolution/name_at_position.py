@@ -1,6 +1,6 @@
 """The name at a position of a file, by the grammar, or the reason why there is none.
 
-Also finds the declaration of a local name in languages without described scopes (``ingest.parse.scoping``).
+Also finds the declaration of a local name in languages without described scopes (``ingest/parse/scoping.py``).
 """
 
 import re
