@@ -24,9 +24,9 @@ WORST_FIRST: Final[tuple[Status, ...]] = ("failed", "skipped", "not run", "passe
 
 
 class Scenario(NamedTuple):
-    """A scenario or acceptance line: the document's number, the requirement, its name."""
+    """A scenario or acceptance line: the contract, the requirement, its name."""
 
-    seed: str
+    contract: str
     requirement: str
     name: str
 
@@ -36,7 +36,7 @@ class Scenario(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioTest:
-    """A test function: its module (like ``tests.scenarios.test_seed_004``), and the scenarios it declares."""
+    """A test function: its module (like ``tests.scenarios.test_methods``), and the scenarios it declares."""
 
     module: str
     name: str
@@ -46,10 +46,12 @@ class ScenarioTest:
 
 
 def wanted(file: Path = FOLDER / "ledger.toml") -> list[Scenario]:
-    """Return all scenarios, in the order of the documents."""
+    """Return all scenarios, in the order of the ledger."""
     table = tomllib.loads(file.read_text(encoding="utf-8"))
     return [
-        Scenario(group["seed"], group["name"], name) for group in table["requirement"] for name in group["scenarios"]
+        Scenario(group["contract"], group["name"], name)
+        for group in table["requirement"]
+        for name in group["scenarios"]
     ]
 
 
@@ -104,10 +106,10 @@ def _scenarios(decorator: ast.expr) -> Iterator[Scenario]:
         yield Scenario(*(str(ast.literal_eval(argument)) for argument in decorator.args))
 
 
-def _run(seeds: Iterable[str]) -> dict[tuple[str, str], Status]:
+def _run(contracts: Iterable[str]) -> dict[tuple[str, str], Status]:
     with tempfile.TemporaryDirectory() as folder:
         junit = Path(folder) / "scenarios.xml"
-        paths = [str(path) for seed in seeds for path in sorted(FOLDER.glob(f"test_seed_{seed}*.py"))]
+        paths = [str(path) for contract in contracts for path in sorted(FOLDER.glob(f"test_{contract}*.py"))]
         command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:randomly", f"--junitxml={junit}", *paths]
         ran = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
         if not junit.exists():
@@ -117,8 +119,8 @@ def _run(seeds: Iterable[str]) -> dict[tuple[str, str], Status]:
 
 def _print(rows: Iterable[tuple[Scenario, str, Status]]) -> None:
     table = Table(box=None, pad_edge=False)
-    for title in ("seed", "requirement", "scenario", "test", "status"):
-        table.add_column(title, no_wrap=title in {"seed", "status"}, overflow="fold")
+    for title in ("contract", "requirement", "scenario", "test", "status"):
+        table.add_column(title, no_wrap=title in {"contract", "status"}, overflow="fold")
     for scenario, test, status in rows:
         table.add_row(*scenario, test, status, style=None if status in {"passed", "not run"} else "red")
     width = None if sys.stdout.isatty() else 220
@@ -142,19 +144,19 @@ def _rows(
 def main() -> int:
     """Print the ledger; return 1 if a scenario has no test or its test did not pass."""
     parser = argparse.ArgumentParser(prog="scripts/scenarios", description=__doc__)
-    parser.add_argument("seeds", nargs="*", metavar="SEED", help="only these documents, e.g. 004")
+    parser.add_argument("contracts", nargs="*", metavar="CONTRACT", help="only these contracts, e.g. specs")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--list", action="store_true", help="do not run the tests")
     how.add_argument("--junit", type=Path, help="read outcomes from this file of pytest --junitxml")
     options = parser.parse_args()
     everything = wanted()
-    known = sorted({scenario.seed for scenario in everything})
-    seeds = options.seeds or known
-    if not set(seeds) <= set(known):
-        parser.error(f"the documents are {', '.join(known)}")
-    went = outcomes(options.junit) if options.junit else {} if options.list else _run(seeds)
+    known = sorted({scenario.contract for scenario in everything})
+    contracts = options.contracts or known
+    if not set(contracts) <= set(known):
+        parser.error(f"the contracts are {', '.join(known)}")
+    went = outcomes(options.junit) if options.junit else {} if options.list else _run(contracts)
     tests = read_tests()
-    rows = _rows([scenario for scenario in everything if scenario.seed in seeds], tests, went)
+    rows = _rows([scenario for scenario in everything if scenario.contract in contracts], tests, went)
     _print(rows)
     passed = sum(status == "passed" for _, _, status in rows)
     Console().print(f"{passed} of {len(rows)} passed", highlight=False)

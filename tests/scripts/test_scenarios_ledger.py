@@ -1,4 +1,4 @@
-"""Every scenario of the seed documents has one test that truly runs, and every such test a scenario."""
+"""Every scenario of the contracts has one test that truly runs, and every such test a scenario."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,20 +7,20 @@ import pytest
 
 from scripts.tools.scenarios import Scenario, outcomes, problems, read_tests, wanted
 
-SEEDS = {"000": 19, "001": 21, "002": 48, "003": 15, "004": 23}
-"""Scenarios (in 002: boxes) of each document."""
+CONTRACTS = {"collections": 19, "research": 21, "semantic_search": 48, "specs": 15, "methods": 23}
+"""Scenarios of each contract."""
 
 
 def test_the_ledger_has_every_scenario_once() -> None:
     scenarios = wanted()
-    assert Counter(scenario.seed for scenario in scenarios) == SEEDS
+    assert Counter(scenario.contract for scenario in scenarios) == CONTRACTS
     assert len(set(scenarios)) == len(scenarios)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_scenarios_and_tests_are_one_to_one_and_none_is_skipped(seed: str) -> None:
-    module = f"tests.scenarios.test_seed_{seed}"
-    scenarios = [scenario for scenario in wanted() if scenario.seed == seed]
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_scenarios_and_tests_are_one_to_one_and_none_is_skipped(contract: str) -> None:
+    module = f"tests.scenarios.test_{contract}"
+    scenarios = [scenario for scenario in wanted() if scenario.contract == contract]
     assert problems(scenarios, [test for test in read_tests() if test.module.startswith(module)]) == []
 
 
@@ -44,8 +44,8 @@ def test_unknown(): ...
 """
 
 
-def test_what_is_not_one_to_one_is_told(tmp_path: Path) -> None:
-    (tmp_path / "test_seed_1.py").write_text(BROKEN)
+def test_scenarios_and_tests_that_do_not_match_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "test_1.py").write_text(BROKEN)
     scenarios = [Scenario("1", "R", name) for name in ("twice", "skipped", "missing")]
     assert problems(scenarios, read_tests(tmp_path)) == [
         "1 · R · twice: 2 tests",

@@ -1,4 +1,4 @@
-"""Seed 004: the daemon's methods over JSON-RPC and the Model Context Protocol, alike on every wire."""
+"""The contract "methods": the daemon's methods over JSON-RPC and the Model Context Protocol, alike on every wire."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def files_of(result: Any) -> list[str]:
     return [item["file_path"] for item in result["results"]]
 
 
-@pytest.mark.scenario("004", "JSON-RPC protocol", "Accept JSON-RPC requests")
+@pytest.mark.scenario("methods", "JSON-RPC protocol", "Accept JSON-RPC requests")
 def test_accept_json_rpc_requests(connect: Connect, project: MakeProject) -> None:
     """Parameters by name or by position, an identifier that is a text or a number, batches, notifications."""
     root = project(FILES)
@@ -44,7 +44,7 @@ def test_accept_json_rpc_requests(connect: Connect, project: MakeProject) -> Non
     assert {one["id"] for one in wire.receive()} == {1, 2}
 
 
-@pytest.mark.scenario("004", "JSON-RPC protocol", "Return JSON-RPC responses")
+@pytest.mark.scenario("methods", "JSON-RPC protocol", "Return JSON-RPC responses")
 def test_return_json_rpc_responses(connect: Connect, project: MakeProject) -> None:
     root = project(FILES)
     wire = connect(root)
@@ -62,7 +62,7 @@ def test_return_json_rpc_responses(connect: Connect, project: MakeProject) -> No
     assert (answer["jsonrpc"], answer["id"], answer["error"]["code"]) == ("2.0", None, -32700)
 
 
-@pytest.mark.scenario("004", "Transport layer", "TCP transport")
+@pytest.mark.scenario("methods", "Transport layer", "TCP transport")
 def test_tcp_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
     """7777 is the default of the setting; the daemon of a test is told to take any free port instead."""
     without = {name: value for name, value in daemon.environ.items() if name != "FLASHGREP_TCP_PORT"}
@@ -79,7 +79,7 @@ def test_tcp_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
         socket.create_connection(("127.0.0.2", port), 1).close()  # nothing listens on any other address
 
 
-@pytest.mark.scenario("004", "Transport layer", "Unix socket transport")
+@pytest.mark.scenario("methods", "Transport layer", "Unix socket transport")
 def test_unix_socket_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project(FILES)
     daemon.add(root)
@@ -93,7 +93,7 @@ def test_unix_socket_transport(daemon: DaemonAtHand, project: MakeProject) -> No
         assert files_of(wire.call("query", text="engine.spark")) == ["src/ignite.py"]
 
 
-@pytest.mark.scenario("004", "query method", "Query with text parameter")
+@pytest.mark.scenario("methods", "query method", "Query with text parameter")
 def test_query_with_text_parameter(connect: Connect, project: MakeProject) -> None:
     wire = connect(project(FILES))
     result = wire.call("query", text="engine.spark")
@@ -105,7 +105,7 @@ def test_query_with_text_parameter(connect: Connect, project: MakeProject) -> No
     assert wire.call("query", text="quetzalcoatl", mode="literal")["results"] == []
 
 
-@pytest.mark.scenario("004", "query method", "Query with limit parameter")
+@pytest.mark.scenario("methods", "query method", "Query with limit parameter")
 def test_query_with_limit_parameter(connect: Connect, project: MakeProject) -> None:
     """Without a limit ten come: the default for `query` as for every other search."""
     wire = connect(project(FILES))
@@ -117,7 +117,7 @@ def test_query_with_limit_parameter(connect: Connect, project: MakeProject) -> N
     assert wire.fail("query", text="needle", limit=0)["data"]["field"] == "limit"
 
 
-@pytest.mark.scenario("004", "get_slice method", "Get specific line range")
+@pytest.mark.scenario("methods", "get_slice method", "Get specific line range")
 def test_get_specific_line_range(connect: Connect, project: MakeProject) -> None:
     content = b"one\r\n\ttwo \nthree\r\nf\xc3\xbcnf"
     wire = connect(project({"a.txt": content}))
@@ -128,14 +128,14 @@ def test_get_specific_line_range(connect: Connect, project: MakeProject) -> None
     assert whole["content"].encode() == content
 
 
-@pytest.mark.scenario("004", "get_slice method", "Handle missing file")
+@pytest.mark.scenario("methods", "get_slice method", "Handle missing file")
 def test_handle_missing_file(connect: Connect, project: MakeProject) -> None:
     error = connect(project(FILES)).fail("get_slice", file_path="src/gone.py", start_line=1, end_line=2)
     assert (error["code"], error["data"]["reason"]) == (-32001, "file_not_found")
     assert "src/gone.py" in error["message"]
 
 
-@pytest.mark.scenario("004", "get_symbol method", "Find symbol by name")
+@pytest.mark.scenario("methods", "get_symbol method", "Find symbol by name")
 def test_find_symbol_by_name(connect: Connect, project: MakeProject) -> None:
     result = connect(project(FILES)).call("get_symbol", symbol_name="ignite")
     found = [(hit["file_path"], hit["line_number"], hit["role"]) for hit in result["results"]]
@@ -148,7 +148,7 @@ def test_find_symbol_by_name(connect: Connect, project: MakeProject) -> None:
     assert result["coverage"]["complete"]
 
 
-@pytest.mark.scenario("004", "list_files method", "List all files")
+@pytest.mark.scenario("methods", "list_files method", "List all files")
 def test_list_all_files(connect: Connect, project: MakeProject) -> None:
     root = project({**FILES, ".gitignore": "*.log\n", "build.log": "ignored\n"})
     wire = connect(root)
@@ -159,7 +159,7 @@ def test_list_all_files(connect: Connect, project: MakeProject) -> None:
     assert wire.call("list_files")["files"] == sorted([*FILES, "new.py"])
 
 
-@pytest.mark.scenario("004", "stats method", "Get index stats")
+@pytest.mark.scenario("methods", "stats method", "Get index stats")
 def test_get_index_stats(daemon: DaemonAtHand, connect: Connect, project: MakeProject) -> None:
     root = project(FILES)
     wire = connect(root)
@@ -173,7 +173,7 @@ def test_get_index_stats(daemon: DaemonAtHand, connect: Connect, project: MakePr
     assert abs(result["last_update"] - database.stat().st_mtime) < BOUND
 
 
-@pytest.mark.scenario("004", "Minimal responses", "No full file content by default")
+@pytest.mark.scenario("methods", "Minimal responses", "No full file content by default")
 def test_no_full_file_content_by_default(connect: Connect, project: MakeProject) -> None:
     wire = connect(project(FILES))
     result = wire.call("query", text="line 1500 holds", limit=100)
@@ -185,7 +185,7 @@ def test_no_full_file_content_by_default(connect: Connect, project: MakeProject)
     assert whole["content"] == FILES["long.txt"]
 
 
-@pytest.mark.scenario("004", "Skill bootstrap MCP method", "Bootstrap method returns structured success response")
+@pytest.mark.scenario("methods", "Skill bootstrap MCP method", "Bootstrap method returns structured success response")
 def test_bootstrap_method_returns_structured_success_response(connect: Connect) -> None:
     """The packaged skill is the source unless the call asks for the repository's own."""
     told = connect().call("bootstrap_skill")
@@ -198,7 +198,7 @@ def test_bootstrap_method_returns_structured_success_response(connect: Connect) 
     assert told["policy_metadata"]["bootstrap_state"] == "injected"
 
 
-@pytest.mark.scenario("004", "Skill bootstrap MCP method", "Bootstrap method validates trigger")
+@pytest.mark.scenario("methods", "Skill bootstrap MCP method", "Bootstrap method validates trigger")
 def test_bootstrap_method_validates_trigger(daemon: DaemonAtHand, project: MakeProject) -> None:
     with ways(daemon, project(FILES)) as everywhere:
         for way in everywhere:
@@ -236,7 +236,7 @@ def _timeless(answer: Any) -> Any:
 
 
 @pytest.mark.scenario(
-    "004",
+    "methods",
     "Bootstrap compatibility with existing MCP methods",
     "Existing tools remain callable after bootstrap support is added",
 )
@@ -253,7 +253,7 @@ def test_existing_tools_remain_callable_after_bootstrap_support_is_added(
             assert use_every_core_method(way, root) == before
 
 
-@pytest.mark.scenario("004", "Bootstrap error handling", "Skill file load failure returns typed error")
+@pytest.mark.scenario("methods", "Bootstrap error handling", "Skill file load failure returns typed error")
 def test_skill_file_load_failure_returns_typed_error(daemon: DaemonAtHand, project: MakeProject) -> None:
     """The packaged skill is always there; a repository's own that cannot be read gives the typed errors."""
     root = project({"src/a.py": "", "binary/SKILL.md": b"\xff\xfe\x00skill", "large/SKILL.md": "x" * 300_000})
@@ -270,7 +270,7 @@ def test_skill_file_load_failure_returns_typed_error(daemon: DaemonAtHand, proje
                 assert any("packaged skill" in step for step in error["data"]["remediation"])
 
 
-@pytest.mark.scenario("004", "Cross-transport method consistency", "Bootstrap aliases are handled consistently")
+@pytest.mark.scenario("methods", "Cross-transport method consistency", "Bootstrap aliases are handled consistently")
 def test_bootstrap_aliases_are_handled_consistently(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project(FILES)
     answers = []
@@ -283,7 +283,7 @@ def test_bootstrap_aliases_are_handled_consistently(daemon: DaemonAtHand, projec
     assert all(answer == answers[0] for answer in answers)
 
 
-@pytest.mark.scenario("004", "Cross-transport method consistency", "Existing core methods keep consistent behavior")
+@pytest.mark.scenario("methods", "Cross-transport method consistency", "Existing core methods keep consistent behavior")
 def test_existing_core_methods_keep_consistent_behavior(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project(FILES)
     assert daemon.run("index", str(root)).returncode == 0
@@ -296,7 +296,7 @@ def test_existing_core_methods_keep_consistent_behavior(daemon: DaemonAtHand, pr
 
 
 @pytest.mark.scenario(
-    "004", "Centralized shared handler usage for duplicated MCP logic", "Bootstrap logic is centralized"
+    "methods", "Centralized shared handler usage for duplicated MCP logic", "Bootstrap logic is centralized"
 )
 def test_bootstrap_logic_is_centralized(daemon: DaemonAtHand, project: MakeProject) -> None:
     """What is loaded changes once, in a file, and every transport answers by it; so do validation and idempotency."""
@@ -318,7 +318,9 @@ def test_bootstrap_logic_is_centralized(daemon: DaemonAtHand, project: MakeProje
 
 
 @pytest.mark.scenario(
-    "004", "Centralized shared handler usage for duplicated MCP logic", "Tool definition aliases remain synchronized"
+    "methods",
+    "Centralized shared handler usage for duplicated MCP logic",
+    "Tool definition aliases remain synchronized",
 )
 def test_tool_definition_aliases_remain_synchronized(daemon: DaemonAtHand, project: MakeProject) -> None:
     with ways(daemon, project(FILES), MCP) as listing:
@@ -331,7 +333,7 @@ def test_tool_definition_aliases_remain_synchronized(daemon: DaemonAtHand, proje
                 assert way.result(name, force=True)["status"] == "injected"
 
 
-@pytest.mark.scenario("004", "Glob MCP contract supports advanced options", "Advanced glob options are accepted")
+@pytest.mark.scenario("methods", "Glob MCP contract supports advanced options", "Advanced glob options are accepted")
 def test_advanced_glob_options_are_accepted(daemon: DaemonAtHand, project: MakeProject) -> None:
     sized = {"src/b.py": "bb", "src/a.py": "a", "src/deep/down/c.py": "ccc", "src/d.rs": "d", "src/.hid.py": "h"}
     root = project({**sized, "build/e.py": "e", "f.py": "f"})
@@ -351,7 +353,7 @@ def test_advanced_glob_options_are_accepted(daemon: DaemonAtHand, project: MakeP
 
 
 @pytest.mark.scenario(
-    "004", "Glob MCP contract supports advanced options", "Invalid option combinations return structured errors"
+    "methods", "Glob MCP contract supports advanced options", "Invalid option combinations return structured errors"
 )
 def test_invalid_option_combinations_return_structured_errors(daemon: DaemonAtHand, project: MakeProject) -> None:
     combinations: list[tuple[dict[str, Any], str]] = [
@@ -372,7 +374,7 @@ def test_invalid_option_combinations_return_structured_errors(daemon: DaemonAtHa
 
 
 @pytest.mark.scenario(
-    "004", "Glob performance remains suitable for large repositories", "Early pruning with excludes and depth"
+    "methods", "Glob performance remains suitable for large repositories", "Early pruning with excludes and depth"
 )
 def test_early_pruning_with_excludes_and_depth(connect: Connect, project: MakeProject) -> None:
     """Entries looked at are counted: what lies below an excluded or too deep folder never is."""

@@ -1,4 +1,4 @@
-"""Seed 001: indexing, searching by meaning, research and watching, as tools over standard input and output."""
+"""The contract "research": indexing, searching by meaning, research and watching, as tools over standard input and output."""
 
 import re
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def indexed(agent: Host, root: Path) -> Host:
 # -- MCP Server Protocol -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "MCP Server Protocol", "Server starts")
+@pytest.mark.scenario("research", "MCP Server Protocol", "Server starts")
 def test_server_starts(daemon: DaemonAtHand) -> None:
     with host(daemon) as agent:
         assert agent.initialized["protocolVersion"]
@@ -99,7 +99,7 @@ def test_server_starts(daemon: DaemonAtHand) -> None:
         assert set(TOOLS) <= agent.tools().keys()
 
 
-@pytest.mark.scenario("001", "MCP Server Protocol", "Tool discovery")
+@pytest.mark.scenario("research", "MCP Server Protocol", "Tool discovery")
 def test_tool_discovery(daemon: DaemonAtHand) -> None:
     """The four tools are of one toolset, which stands beside the core one by default; `outline` is of it too."""
     with host(daemon, "--toolsets", "research", "--structured") as agent:
@@ -122,7 +122,7 @@ def test_tool_discovery(daemon: DaemonAtHand) -> None:
 # -- index_codebase ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "index_codebase Tool", "Index new project")
+@pytest.mark.scenario("research", "index_codebase Tool", "Index new project")
 def test_index_new_project(daemon: DaemonAtHand, root: Path) -> None:
     with host(daemon) as agent:  # bound to no project
         told = agent.call("index_codebase", path=str(root))
@@ -135,7 +135,7 @@ def test_index_new_project(daemon: DaemonAtHand, root: Path) -> None:
         assert (stats["root"], stats["stage"], stats["total_files"]) == (str(root), "ready", len(FILES))
 
 
-@pytest.mark.scenario("001", "index_codebase Tool", "Incremental index")
+@pytest.mark.scenario("research", "index_codebase Tool", "Incremental index")
 def test_incremental_index(indexed: Host, root: Path) -> None:
     """Changes are followed by themselves as well; what is counted is what changed since the connection last asked."""
     generation = indexed.call("stats")["generation"]
@@ -152,7 +152,7 @@ def test_incremental_index(indexed: Host, root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("001", "index_codebase Tool", "Index with specific provider")
+@pytest.mark.scenario("research", "index_codebase Tool", "Index with specific provider")
 def test_index_with_specific_provider(root: Path) -> None:
     """What a call names comes before what the settings say, both ways, until the daemon ends."""
     with (
@@ -173,7 +173,7 @@ def test_index_with_specific_provider(root: Path) -> None:
         assert "where does a session begin" in ollama.texts[-1][0]
 
 
-@pytest.mark.scenario("001", "index_codebase Tool", "Include test files")
+@pytest.mark.scenario("research", "index_codebase Tool", "Include test files")
 def test_include_test_files(agent: Host, root: Path) -> None:
     """Test files are searched in any case, after the sources: an index without them would answer wrongly."""
     without = agent.call("index_codebase", path=str(root))
@@ -188,7 +188,7 @@ def test_include_test_files(agent: Host, root: Path) -> None:
 # -- search_code -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "search_code Tool", "Simple search")
+@pytest.mark.scenario("research", "search_code Tool", "Simple search")
 def test_simple_search(indexed: Host, root: Path) -> None:
     found = indexed.call("search_code", query="authentication")
     assert found["results"][0]["path"] == "Sources/Auth/Authenticator.swift"
@@ -198,14 +198,14 @@ def test_simple_search(indexed: Host, root: Path) -> None:
         assert lines[one["startLine"] - 1].strip() in one["content"]
 
 
-@pytest.mark.scenario("001", "search_code Tool", "Search with limit")
+@pytest.mark.scenario("research", "search_code Tool", "Search with limit")
 def test_search_with_limit(indexed: Host) -> None:
     assert len(indexed.call("search_code", query="password user token")["results"]) > 2
     for limit in (1, 2, 5):
         assert len(indexed.call("search_code", query="password user token", limit=limit)["results"]) <= limit
 
 
-@pytest.mark.scenario("001", "search_code Tool", "Search with file filter")
+@pytest.mark.scenario("research", "search_code Tool", "Search with file filter")
 def test_search_with_file_filter(indexed: Host) -> None:
     everywhere = indexed.call("search_code", query="password of the user", limit=50)["results"]
     assert any(not one["path"].startswith("Sources/Auth/") for one in everywhere)
@@ -216,7 +216,7 @@ def test_search_with_file_filter(indexed: Host) -> None:
     }
 
 
-@pytest.mark.scenario("001", "search_code Tool", "Search result format")
+@pytest.mark.scenario("research", "search_code Tool", "Search result format")
 def test_search_result_format(indexed: Host) -> None:
     """`startLine` and `endLine` are this method's own beside `start_line` and `end_line`, which all others have."""
     results = indexed.call("search_code", query="authentication")["results"]
@@ -234,7 +234,7 @@ def test_search_result_format(indexed: Host) -> None:
 # -- code_research -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "code_research Tool", "Research protocol implementations")
+@pytest.mark.scenario("research", "code_research Tool", "Research protocol implementations")
 def test_research_protocol_implementations(agent: Host) -> None:
     told = agent.call("code_research", query="all implementations of Authenticatable")
     found = {(one["type"], one["base"], one["extension"]) for one in told["conformances"]}
@@ -244,7 +244,7 @@ def test_research_protocol_implementations(agent: Host) -> None:
     assert "Stone" not in names
 
 
-@pytest.mark.scenario("001", "code_research Tool", "Research with depth")
+@pytest.mark.scenario("research", "code_research Tool", "Research with depth")
 def test_research_with_depth(agent: Host) -> None:
     found = {depth: agent.call("code_research", query="what calls verify", depth=depth) for depth in (1, 2, 3)}
     hops = {depth: {one["name"]: one["hop"] for one in told["results"]} for depth, told in found.items()}
@@ -258,7 +258,7 @@ def test_research_with_depth(agent: Host) -> None:
     assert ("Sources/App/Main.swift", "Sources/Auth/Login.swift") in edges
 
 
-@pytest.mark.scenario("001", "code_research Tool", "Research call graph")
+@pytest.mark.scenario("research", "code_research Tool", "Research call graph")
 def test_research_call_graph(agent: Host) -> None:
     told = agent.call("code_research", query="what calls authenticate()")
     hops = {one["name"]: one["hop"] for one in told["results"]}
@@ -269,7 +269,7 @@ def test_research_call_graph(agent: Host) -> None:
 # -- watch_codebase ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "watch_codebase Tool", "Start watching")
+@pytest.mark.scenario("research", "watch_codebase Tool", "Start watching")
 def test_start_watching(agent: Host, root: Path) -> None:
     """Every project is watched from the moment it is open; starting again changes nothing."""
     agent.call("watch_codebase", path=str(root), action="stop")
@@ -284,7 +284,7 @@ def test_start_watching(agent: Host, root: Path) -> None:
     assert "detail" not in found["coverage"]
 
 
-@pytest.mark.scenario("001", "watch_codebase Tool", "Stop watching")
+@pytest.mark.scenario("research", "watch_codebase Tool", "Stop watching")
 def test_stop_watching(indexed: Host, root: Path) -> None:
     """Stopped, each question looks at the whole tree instead: answers stay right."""
     told = indexed.call("watch_codebase", path=str(root), action="stop")
@@ -303,7 +303,7 @@ def test_stop_watching(indexed: Host, root: Path) -> None:
     assert indexed.call("query", text="draw", mode="literal")["results"] == []
 
 
-@pytest.mark.scenario("001", "watch_codebase Tool", "Watch status")
+@pytest.mark.scenario("research", "watch_codebase Tool", "Watch status")
 def test_watch_status(daemon: DaemonAtHand, root: Path) -> None:
     with host(daemon) as agent:
         closed = agent.call("watch_codebase", path=str(root), action="status")
@@ -319,7 +319,7 @@ def test_watch_status(daemon: DaemonAtHand, root: Path) -> None:
 # -- Error Handling ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "Error Handling", "Search without index")
+@pytest.mark.scenario("research", "Error Handling", "Search without index")
 def test_search_without_index(daemon: DaemonAtHand, project: MakeProject) -> None:
     """The first question starts the index; while nothing is there the error says so, and which lines are likely."""
     root = project(FILES)
@@ -338,7 +338,7 @@ def test_search_without_index(daemon: DaemonAtHand, project: MakeProject) -> Non
         assert agent.call("search_code", query="authentication", project=str(root))["results"]
 
 
-@pytest.mark.scenario("001", "Error Handling", "Invalid path")
+@pytest.mark.scenario("research", "Error Handling", "Invalid path")
 def test_invalid_path(agent: Host, root: Path) -> None:
     missing = root / "nowhere"
     for tool, more in [("index_codebase", {}), ("watch_codebase", {"action": "start"})]:
@@ -350,7 +350,7 @@ def test_invalid_path(agent: Host, root: Path) -> None:
         assert (file["code"], file["data"]["reason"]) == (-32001, "directory_not_found")
 
 
-@pytest.mark.scenario("001", "Error Handling", "Provider unavailable")
+@pytest.mark.scenario("research", "Error Handling", "Provider unavailable")
 def test_provider_unavailable(agent: Host, root: Path) -> None:
     error = agent.fail("index_codebase", path=str(root), provider="openai")
     assert (error["code"], error["data"]["reason"]) == (-32000, "provider_unavailable")
@@ -362,7 +362,7 @@ def test_provider_unavailable(agent: Host, root: Path) -> None:
 # -- Progress Reporting ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("001", "Progress Reporting", "Index progress")
+@pytest.mark.scenario("research", "Progress Reporting", "Index progress")
 def test_index_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
     files = 400
     root = project({f"source{number}.py": f"value_{number} = {number}\n" * 20 for number in range(files)})
@@ -377,7 +377,7 @@ def test_index_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
     assert any(report["message"].endswith(f": {files} of {files} files") for report in reports)
 
 
-@pytest.mark.scenario("001", "Progress Reporting", "Search progress")
+@pytest.mark.scenario("research", "Progress Reporting", "Search progress")
 def test_search_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
     """Reports nobody could tell apart by eye are left out: a quick machine sends the first alone."""
     chain: dict[str, str | bytes] = {"caller_0.py": "def step_0():\n    pass\n"}

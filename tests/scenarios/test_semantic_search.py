@@ -1,6 +1,6 @@
-"""Seed 002: a server of the Model Context Protocol and its tool `semantic_search` over all indexed repositories.
+"""The contract "semantic_search": a server of the Model Context Protocol and its tool `semantic_search` over all indexed repositories.
 
-Names of the seed's own program (its class, its library's classes) are decided to mean what does their work here.
+Names of the contract's own program (its class, its library's classes) stand for what does their work here.
 """
 
 import json
@@ -38,7 +38,7 @@ def refuses(searcher: Host, field: str, *values: Any) -> None:
 # -- MCP Server --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("002", "MCP Server", "PersonalKnowledgeMCPServer class implemented")
+@pytest.mark.scenario("semantic_search", "MCP Server", "PersonalKnowledgeMCPServer class implemented")
 def test_personal_knowledge_mcp_server_class_implemented(searcher: Host) -> None:
     """The class is the daemon's service of the protocol; what it is to do, it does: shake hands, list, call."""
     assert searcher.initialized["serverInfo"]
@@ -46,7 +46,7 @@ def test_personal_knowledge_mcp_server_class_implemented(searcher: Host) -> None
     assert search(searcher)["results"]
 
 
-@pytest.mark.scenario("002", "MCP Server", "Uses @modelcontextprotocol/sdk package")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Uses @modelcontextprotocol/sdk package")
 async def test_uses_the_official_sdk_package(daemon: DaemonAtHand, shops: Path) -> None:
     """Python's official package it is: HTTP is served by it, and its client speaks with the process on stdio."""
     assert shops.is_dir()
@@ -66,7 +66,7 @@ def server_told(**environ: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "MCP Server", "Server configuration")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Server configuration")
 def test_server_configuration() -> None:
     """Name and version are settings; without them the server tells its own."""
     told = server_told(**NAMED)
@@ -75,25 +75,25 @@ def test_server_configuration() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "MCP Server", "Server configuration: Name: personal-knowledge-mcp")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Server configuration: Name: personal-knowledge-mcp")
 def test_server_configuration_name(searcher: Host) -> None:
     assert server_told(MCP_SERVER_NAME="personal-knowledge-mcp")["serverInfo"]["name"] == "personal-knowledge-mcp"
     assert searcher.initialized["serverInfo"]["name"] == "flashgrep"
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "MCP Server", "Server configuration: Version: 1.0.0")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Server configuration: Version: 1.0.0")
 def test_server_configuration_version(searcher: Host) -> None:
     assert server_told(MCP_SERVER_VERSION="1.0.0")["serverInfo"]["version"] == "1.0.0"
     assert searcher.initialized["serverInfo"]["version"] != "1.0.0"
 
 
-@pytest.mark.scenario("002", "MCP Server", "Server configuration: Capabilities: { tools: {} }")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Server configuration: Capabilities: { tools: {} }")
 def test_server_configuration_capabilities(searcher: Host) -> None:
     assert searcher.initialized["capabilities"]["tools"] == {"listChanged": False}
 
 
-@pytest.mark.scenario("002", "MCP Server", "Transport: StdioServerTransport")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Transport: StdioServerTransport")
 def test_transport_stdio(daemon: DaemonAtHand, shops: Path) -> None:
     """Standard output carries messages alone, one a line; nothing is said on standard error."""
     assert shops.is_dir()
@@ -104,7 +104,7 @@ def test_transport_stdio(daemon: DaemonAtHand, shops: Path) -> None:
     assert {json.loads(line)["id"] for line in ran.stdout.splitlines()} == {1, 2}
 
 
-@pytest.mark.scenario("002", "MCP Server", "Request handlers")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Request handlers")
 def test_request_handlers(searcher: Host) -> None:
     assert "tools" in searcher.request("tools/list")["result"]
     called = searcher.request("tools/call", name="semantic_search", arguments={"query": QUESTION})
@@ -112,7 +112,9 @@ def test_request_handlers(searcher: Host) -> None:
     assert searcher.request("tools/forget")["error"]["code"] == -32601
 
 
-@pytest.mark.scenario("002", "MCP Server", "Request handlers: ListToolsRequestSchema - Returns tool definitions")
+@pytest.mark.scenario(
+    "semantic_search", "MCP Server", "Request handlers: ListToolsRequestSchema - Returns tool definitions"
+)
 def test_request_handlers_list_tools(searcher: Host) -> None:
     [tool] = searcher.request("tools/list")["result"]["tools"]
     assert tool["name"] == "semantic_search"
@@ -120,7 +122,9 @@ def test_request_handlers_list_tools(searcher: Host) -> None:
     jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
 
 
-@pytest.mark.scenario("002", "MCP Server", "Request handlers: CallToolRequestSchema - Routes to tool handlers")
+@pytest.mark.scenario(
+    "semantic_search", "MCP Server", "Request handlers: CallToolRequestSchema - Routes to tool handlers"
+)
 def test_request_handlers_call_tool(searcher: Host, shops: Path) -> None:
     """What is not listed for this host is routed all the same."""
     assert search(searcher)["metadata"]["repositories_searched"]
@@ -129,7 +133,7 @@ def test_request_handlers_call_tool(searcher: Host, shops: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "MCP Server", "Graceful startup and shutdown")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Graceful startup and shutdown")
 def test_graceful_startup_and_shutdown() -> None:
     """The host's end of input ends its process and not the daemon; the daemon's end closes its connections."""
     with own_daemon() as daemon:
@@ -155,7 +159,7 @@ def logged_while_searching(daemon: DaemonAtHand) -> list[dict[str, Any]]:
         return [notice["params"] for notice in searcher.notices if notice["method"] == "notifications/message"]
 
 
-@pytest.mark.scenario("002", "MCP Server", "Structured logging for all operations")
+@pytest.mark.scenario("semantic_search", "MCP Server", "Structured logging for all operations")
 def test_structured_logging_for_all_operations(daemon: DaemonAtHand, shops: Path) -> None:
     """Each call is told to the client that asks for it, as data; the daemon's own log is JSON, an object a line."""
     assert shops.is_dir()
@@ -175,7 +179,7 @@ def test_structured_logging_for_all_operations(daemon: DaemonAtHand, shops: Path
 # -- semantic_search Tool ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Tool definition matches PRD FR-1 and SDD Section 3.2")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Tool definition matches PRD FR-1 and SDD Section 3.2")
 def test_tool_definition_matches(daemon: DaemonAtHand, definition: Any) -> None:
     assert definition["name"] == "semantic_search"
     assert "natural language" in definition["description"]
@@ -188,19 +192,21 @@ def test_tool_definition_matches(daemon: DaemonAtHand, definition: Any) -> None:
     assert full_schema(daemon)["properties"].keys() == described.keys()
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Tool definition: Name: semantic_search")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Tool definition: Name: semantic_search")
 def test_tool_definition_name(definition: Any) -> None:
     assert definition["name"] == "semantic_search"
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Tool definition: Description: Clear, helpful description")
+@pytest.mark.scenario(
+    "semantic_search", "semantic_search Tool", "Tool definition: Description: Clear, helpful description"
+)
 def test_tool_definition_description(definition: Any) -> None:
     text = " ".join(definition["description"].split())
     assert "Search indexed code repositories using natural language queries." in text
     assert "Returns relevant code snippets ranked by semantic similarity." in text
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Tool definition: Input schema with all parameters")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Tool definition: Input schema with all parameters")
 def test_tool_definition_input_schema(daemon: DaemonAtHand, definition: Any) -> None:
     assert definition["inputSchema"]["type"] == "object"
     assert definition["inputSchema"]["required"] == ["query"]
@@ -209,7 +215,7 @@ def test_tool_definition_input_schema(daemon: DaemonAtHand, definition: Any) -> 
     assert full_schema(daemon)["required"] == ["query"]
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Parameters")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Parameters")
 def test_parameters(searcher: Host) -> None:
     whole = search(searcher, limit=50, threshold=0.0)
     every = search(searcher, limit=1, threshold=0.1, repository="bank")
@@ -217,7 +223,9 @@ def test_parameters(searcher: Host) -> None:
     refuses(searcher, "colour", "red")
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Parameters: query (string, required): 1-1000 characters")
+@pytest.mark.scenario(
+    "semantic_search", "semantic_search Tool", "Parameters: query (string, required): 1-1000 characters"
+)
 def test_parameters_query(daemon: DaemonAtHand, searcher: Host) -> None:
     assert searcher.fail("semantic_search")["data"]["field"] == "query"
     refuses(searcher, "query", "", "x" * 1001, 7, None)
@@ -227,7 +235,9 @@ def test_parameters_query(daemon: DaemonAtHand, searcher: Host) -> None:
     assert (schema["minLength"], schema["maxLength"]) == (1, 1000)
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Parameters: limit (integer, optional): 1-50, default 10")
+@pytest.mark.scenario(
+    "semantic_search", "semantic_search Tool", "Parameters: limit (integer, optional): 1-50, default 10"
+)
 def test_parameters_limit(daemon: DaemonAtHand, searcher: Host, definition: Any) -> None:
     refuses(searcher, "limit", 0, 51, 1.5, "many")
     assert len(search(searcher, limit=1)["results"]) == 1
@@ -237,7 +247,9 @@ def test_parameters_limit(daemon: DaemonAtHand, searcher: Host, definition: Any)
     assert (schema["minimum"], schema["maximum"], schema["default"]) == (1, 50, 10)
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Parameters: threshold (float, optional): 0.0-1.0, default 0.7")
+@pytest.mark.scenario(
+    "semantic_search", "semantic_search Tool", "Parameters: threshold (float, optional): 0.0-1.0, default 0.7"
+)
 def test_parameters_threshold(daemon: DaemonAtHand, searcher: Host) -> None:
     refuses(searcher, "threshold", -0.1, 1.1, "high")
     everything = [one["score"] for one in search(searcher, threshold=0.0)["results"]]
@@ -252,7 +264,7 @@ def test_parameters_threshold(daemon: DaemonAtHand, searcher: Host) -> None:
 
 
 @pytest.mark.scenario(
-    "002", "semantic_search Tool", "Parameters: repository (string, optional): Filter to specific repo"
+    "semantic_search", "semantic_search Tool", "Parameters: repository (string, optional): Filter to specific repo"
 )
 def test_parameters_repository(searcher: Host) -> None:
     assert {one["repository"] for one in search(searcher)["results"]} == {"shop", "bank"}
@@ -262,7 +274,7 @@ def test_parameters_repository(searcher: Host) -> None:
         assert found["metadata"]["repositories_searched"] == [name]
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Response format")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Response format")
 def test_response_format(searcher: Host) -> None:
     told = searcher.request("tools/call", name="semantic_search", arguments={"query": QUESTION})["result"]
     [content] = told["content"]
@@ -271,7 +283,7 @@ def test_response_format(searcher: Host) -> None:
     assert told["structuredContent"].keys() == {"results", "metadata"}
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Response format: results: Array of search results")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Response format: results: Array of search results")
 def test_response_format_results(searcher: Host, shops: Path) -> None:
     results = search(searcher)["results"]
     assert {(one["repository"], one["file_path"]) for one in results[:2]} == {
@@ -286,7 +298,7 @@ def test_response_format_results(searcher: Host, shops: Path) -> None:
         assert "\n".join(lines[one["start_line"] - 1 : one["end_line"]]).strip() == one["content"].strip()
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Response format: metadata: Query timing and stats")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Response format: metadata: Query timing and stats")
 def test_response_format_metadata(searcher: Host) -> None:
     found = search(searcher)
     metadata = found["metadata"]
@@ -297,7 +309,7 @@ def test_response_format_metadata(searcher: Host) -> None:
     assert metadata["problems"] == {}
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Error handling")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Error handling")
 def test_error_handling(searcher: Host) -> None:
     """A failed call is a result with `isError`, so that a model can read it; its code is the error's."""
     told = searcher.request("tools/call", name="semantic_search", arguments={"query": QUESTION, "repository": "none"})
@@ -306,14 +318,16 @@ def test_error_handling(searcher: Host) -> None:
     assert search(searcher)["results"]  # and the next call is answered
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Error handling: Invalid parameters: Return MCP error")
+@pytest.mark.scenario("semantic_search", "semantic_search Tool", "Error handling: Invalid parameters: Return MCP error")
 def test_error_handling_invalid_parameters(searcher: Host) -> None:
     error = searcher.fail("semantic_search", query="", limit=99)
     assert (error["code"], error["data"]["reason"]) == (-32602, "invalid_params")
     assert {problem["field"] for problem in error["data"]["problems"]} == {"query", "limit"}
 
 
-@pytest.mark.scenario("002", "semantic_search Tool", "Error handling: Search failure: Return MCP error with details")
+@pytest.mark.scenario(
+    "semantic_search", "semantic_search Tool", "Error handling: Search failure: Return MCP error with details"
+)
 def test_error_handling_search_failure(searcher: Host, daemon: DaemonAtHand, tmp_path: Path) -> None:
     missing = searcher.fail("semantic_search", query=QUESTION, repository="library")
     assert (missing["code"], missing["data"]["reason"]) == (-32001, "repository_not_found")
@@ -329,7 +343,7 @@ def test_error_handling_search_failure(searcher: Host, daemon: DaemonAtHand, tmp
 
 
 @pytest.mark.scenario(
-    "002", "semantic_search Tool", "Error handling: Empty results: Return valid response with empty array"
+    "semantic_search", "semantic_search Tool", "Error handling: Empty results: Return valid response with empty array"
 )
 def test_error_handling_empty_results(searcher: Host) -> None:
     found = search(searcher, query="zyzzyva quokka xylophone", threshold=1.0)

@@ -1,4 +1,4 @@
-"""Seed 003: specifications over the Model Context Protocol, with and without an index."""
+"""The contract "specs": specifications over the Model Context Protocol, with and without an index."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def told(way: Way, tool: str, **arguments: Any) -> Any:
     return way.mcp.call(tool, **arguments)
 
 
-@pytest.mark.scenario("003", "MCP Interface Layer", "MCP delegates to Core")
+@pytest.mark.scenario("specs", "MCP Interface Layer", "MCP delegates to Core")
 def test_mcp_delegates_to_core(daemon: DaemonAtHand, root: Path) -> None:
     """What the protocol answers is what the plain wire answers, formatted as JSON: nothing is decided on the way."""
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -125,7 +125,7 @@ def test_mcp_delegates_to_core(daemon: DaemonAtHand, root: Path) -> None:
         assert searched[0] == searched[1] == searched[2] != []
 
 
-@pytest.mark.scenario("003", "MCP Interface Layer", "MCP handles errors from Core")
+@pytest.mark.scenario("specs", "MCP Interface Layer", "MCP handles errors from Core")
 def test_mcp_handles_errors_from_core(daemon: DaemonAtHand, root: Path) -> None:
     with ways(daemon, root, ["unix", *MCP_WAYS]) as (plain, *others):
         core = plain.error("get_spec_requirements", spec_id="bill")
@@ -137,7 +137,7 @@ def test_mcp_handles_errors_from_core(daemon: DaemonAtHand, root: Path) -> None:
             assert core["message"] in answer["content"][0]["text"]
 
 
-@pytest.mark.scenario("003", "MCP Server Protocol", "Server responds to initialize")
+@pytest.mark.scenario("specs", "MCP Server Protocol", "Server responds to initialize")
 def test_server_responds_to_initialize(host: McpClient) -> None:
     answer = host.request("initialize", **INITIALIZE)
     assert "tools" in answer["capabilities"]
@@ -145,7 +145,7 @@ def test_server_responds_to_initialize(host: McpClient) -> None:
     assert {tool["name"] for tool in host.request("tools/list")["tools"]} >= TOOLS
 
 
-@pytest.mark.scenario("003", "MCP Server Protocol", "Server info")
+@pytest.mark.scenario("specs", "MCP Server Protocol", "Server info")
 def test_server_info(daemon: DaemonAtHand, root: Path) -> None:
     """The name is flashgrep, one server for all five documents; a setting makes it any other, as this document's."""
     folder = short_folder()
@@ -163,7 +163,7 @@ def test_server_info(daemon: DaemonAtHand, root: Path) -> None:
         shutil.rmtree(folder)
 
 
-@pytest.mark.scenario("003", "List Specs Tool", "List all specs")
+@pytest.mark.scenario("specs", "List Specs Tool", "List all specs")
 def test_list_all_specs(way: Way) -> None:
     result = way.result("list_specs")
     assert result["results"] == [
@@ -177,14 +177,14 @@ def test_list_all_specs(way: Way) -> None:
     assert "invoice" not in json.dumps(result)
 
 
-@pytest.mark.scenario("003", "List Specs Tool", "No specs found")
+@pytest.mark.scenario("specs", "List Specs Tool", "No specs found")
 def test_no_specs_found(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"specs/notes.md": "# No specification\n", "main.py": "x = 1\n"})
     with ways(daemon, root, ["mcp stdio"]) as (connected,):
         assert connected.result("list_specs")["results"] == []
 
 
-@pytest.mark.scenario("003", "Get Spec Requirements Tool", "Get requirements for existing spec")
+@pytest.mark.scenario("specs", "Get Spec Requirements Tool", "Get requirements for existing spec")
 def test_get_requirements_for_existing_spec(way: Way) -> None:
     result = way.result("get_spec_requirements", spec_id="interface")
     assert [(one["name"], one["scenario_count"]) for one in result["requirements"]] == [
@@ -195,14 +195,14 @@ def test_get_requirements_for_existing_spec(way: Way) -> None:
     assert "array is empty" not in json.dumps(result)
 
 
-@pytest.mark.scenario("003", "Get Spec Requirements Tool", "Spec not found")
+@pytest.mark.scenario("specs", "Get Spec Requirements Tool", "Spec not found")
 def test_spec_not_found(way: Way) -> None:
     error = way.error("get_spec_requirements", spec_id="interfaces")
     assert (error["code"], error["data"]["reason"]) == (-32001, "spec_not_found")
     assert error["message"] == "spec not found: interfaces; did you mean interface?"
 
 
-@pytest.mark.scenario("003", "Get Scenario Tool", "Get specific scenario")
+@pytest.mark.scenario("specs", "Get Scenario Tool", "Get specific scenario")
 def test_get_specific_scenario(way: Way) -> None:
     asked = {"spec_id": "interface", "requirement": "List Specs Tool", "scenario": "No specs found"}
     found = way.result("get_scenario", **asked)
@@ -210,14 +210,14 @@ def test_get_specific_scenario(way: Way) -> None:
     assert (found["name"], found["when"], found["then"]) == ("No specs found", "no files exist", ["the array is empty"])
 
 
-@pytest.mark.scenario("003", "Get Scenario Tool", "Get first scenario by default")
+@pytest.mark.scenario("specs", "Get Scenario Tool", "Get first scenario by default")
 def test_get_first_scenario_by_default(way: Way) -> None:
     found = way.result("get_scenario", spec_id="interface", requirement="List Specs Tool")
     assert found["name"] == "List all specs"
     assert found["then"] == ["the answer is an array", "each item has a title"]
 
 
-@pytest.mark.scenario("003", "Get Scenario Tool", "Scenario not found")
+@pytest.mark.scenario("specs", "Get Scenario Tool", "Scenario not found")
 def test_scenario_not_found(way: Way) -> None:
     error = way.error("get_scenario", spec_id="interface", requirement="List Specs Tool", scenario="No spec was found")
     assert (error["code"], error["data"]["reason"]) == (-32001, "scenario_not_found")
@@ -225,7 +225,7 @@ def test_scenario_not_found(way: Way) -> None:
     assert "scenario not found: No spec was found" in error["message"]
 
 
-@pytest.mark.scenario("003", "Search Specs Tool", "Search with query")
+@pytest.mark.scenario("specs", "Search Specs Tool", "Search with query")
 def test_search_with_query(way: Way) -> None:
     results = way.result("search_specs", query="what does the server do before it has indexed", threshold=0)["results"]
     assert (results[0]["spec_id"], results[0]["requirement"]) == ("interface", "Graceful Degradation")
@@ -235,7 +235,7 @@ def test_search_with_query(way: Way) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.scenario("003", "Search Specs Tool", "Search with no index")
+@pytest.mark.scenario("specs", "Search Specs Tool", "Search with no index")
 def test_search_with_no_index(unindexed: tuple[Way, Path]) -> None:
     """An index is built as soon as a project is opened; only where it cannot be, or is not begun, is there none."""
     way, root = unindexed
@@ -246,14 +246,14 @@ def test_search_with_no_index(unindexed: tuple[Way, Path]) -> None:
     assert "index_codebase" in error["data"]["suggestion"]
 
 
-@pytest.mark.scenario("003", "Search Specs Tool", "Search with empty results")
+@pytest.mark.scenario("specs", "Search Specs Tool", "Search with empty results")
 def test_search_with_empty_results(way: Way) -> None:
     assert way.result("search_specs", query="chocolate cake recipe")["results"] == []
     assert way.result("search_specs", query="monthly invoice")["results"] != []
     assert way.result("search_specs", query="monthly invoice", threshold=1)["results"] == []
 
 
-@pytest.mark.scenario("003", "Graceful Degradation", "Server without index")
+@pytest.mark.scenario("specs", "Graceful Degradation", "Server without index")
 def test_server_without_index(unindexed: tuple[Way, Path]) -> None:
     way, _ = unindexed
     assert [one["id"] for one in way.result("list_specs")["results"]] == ["billing", "interface"]

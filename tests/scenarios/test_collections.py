@@ -1,4 +1,4 @@
-"""Seed 000: search over the collections a client was started with, beside HTTP, by three tools."""
+"""The contract "collections": search over the collections a client was started with, beside HTTP, by three tools."""
 
 import http.client
 import json
@@ -87,7 +87,7 @@ def found_in(agent: Host, **more: Any) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("000", "MCP Server Initialization", "MCP Server Starts Successfully")
+@pytest.mark.scenario("collections", "MCP Server Initialization", "MCP Server Starts Successfully")
 def test_mcp_server_starts_successfully() -> None:
     """The server speaks on `fgrep mcp`'s standard input and output; the daemon behind it serves HTTP meanwhile."""
     settings = {"MCP_ENABLED": "true", "FLASHGREP_HTTP_ENABLED": "true", "FLASHGREP_HTTP_PORT": "0"}
@@ -100,7 +100,7 @@ def test_mcp_server_starts_successfully() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("000", "MCP Server Initialization", "MCP Server Disabled")
+@pytest.mark.scenario("collections", "MCP Server Initialization", "MCP Server Disabled")
 def test_mcp_server_disabled() -> None:
     settings = {"MCP_ENABLED": "false", "FLASHGREP_HTTP_ENABLED": "true", "FLASHGREP_HTTP_PORT": "0"}
     with own_daemon(**settings) as daemon, repositories(daemon, "repo1"):
@@ -118,7 +118,7 @@ def test_mcp_server_disabled() -> None:
 # -- Tool Discovery ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("000", "Tool Discovery", "List Available Tools")
+@pytest.mark.scenario("collections", "Tool Discovery", "List Available Tools")
 def test_list_available_tools(agent: Host) -> None:
     """The three tools are the toolset `collections`, which a host asks for; all others can be called all the same."""
     tools = agent.tools()
@@ -140,7 +140,7 @@ def test_list_available_tools(agent: Host) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("000", "Semantic Search Tool", "Execute Semantic Search")
+@pytest.mark.scenario("collections", "Semantic Search Tool", "Execute Semantic Search")
 def test_execute_semantic_search(known: DaemonAtHand, agent: Host) -> None:
     """A prompt adds its words to the question; a reranker, where one is set, has the last word on the order."""
     found = agent.call("search_code_semantic", query="order the hits of a search")
@@ -169,7 +169,7 @@ def test_execute_semantic_search(known: DaemonAtHand, agent: Host) -> None:
             assert len(asked["documents"]) >= len(first["results"])
 
 
-@pytest.mark.scenario("000", "Semantic Search Tool", "Semantic Search with Invalid Parameters")
+@pytest.mark.scenario("collections", "Semantic Search Tool", "Semantic Search with Invalid Parameters")
 def test_semantic_search_with_invalid_parameters(agent: Host) -> None:
     for arguments in ({}, {"prompt": "only a prompt"}, {"query": ""}, {"query": "x", "top_k": 0}):
         error = agent.fail("search_code_semantic", **arguments)
@@ -177,7 +177,7 @@ def test_semantic_search_with_invalid_parameters(agent: Host) -> None:
         assert error["data"]["field"] in error["message"]
 
 
-@pytest.mark.scenario("000", "Semantic Search Tool", "Semantic Search without Collection Initialization")
+@pytest.mark.scenario("collections", "Semantic Search Tool", "Semantic Search without Collection Initialization")
 def test_semantic_search_without_collection_initialization(known: DaemonAtHand) -> None:
     with host(known) as agent:
         error = agent.fail("search_code_semantic", query="order the hits")
@@ -188,7 +188,7 @@ def test_semantic_search_without_collection_initialization(known: DaemonAtHand) 
 # -- Full-Text Search Tool ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("000", "Full-Text Search Tool", "Execute Full-Text Search")
+@pytest.mark.scenario("collections", "Full-Text Search Tool", "Execute Full-Text Search")
 def test_execute_full_text_search(agent: Host) -> None:
     found = agent.call("search_code_fulltext", textQuery="hits.sort(")
     [first, *_] = found["results"]
@@ -200,7 +200,7 @@ def test_execute_full_text_search(agent: Host) -> None:
     assert len(agent.call("search_code_fulltext", textQuery="return", top_k=2)["results"]) == 2
 
 
-@pytest.mark.scenario("000", "Full-Text Search Tool", "Full-Text Search with Payload Filters")
+@pytest.mark.scenario("collections", "Full-Text Search Tool", "Full-Text Search with Payload Filters")
 def test_full_text_search_with_payload_filters(agent: Host) -> None:
     everywhere = agent.call("search_code_fulltext", textQuery="return")
     assert {one["payload"]["language"] for one in everywhere["results"]} == {"typescript", "python"}
@@ -214,7 +214,7 @@ def test_full_text_search_with_payload_filters(agent: Host) -> None:
 # -- Payload Search Tool -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("000", "Payload Search Tool", "Execute Payload Search")
+@pytest.mark.scenario("collections", "Payload Search Tool", "Execute Payload Search")
 def test_execute_payload_search(agent: Host) -> None:
     assert set(paths(agent.call("search_code_by_payload", payload={"language": "python"}))) == {"tools/rank.py"}
     named = agent.call("search_code_by_payload", payload={"kind": "function", "name": "send*"})
@@ -223,7 +223,7 @@ def test_execute_payload_search(agent: Host) -> None:
     assert agent.call("search_code_by_payload", payload={"language": "rust"})["results"] == []
 
 
-@pytest.mark.scenario("000", "Payload Search Tool", "Search by File Path Pattern")
+@pytest.mark.scenario("collections", "Payload Search Tool", "Search by File Path Pattern")
 def test_search_by_file_path_pattern(agent: Host) -> None:
     found = agent.call("search_code_by_payload", payload={"filePath": "/src/search/*"}, top_k=100)
     assert set(paths(found)) == {"src/search/ranking.ts", "src/search/query.ts"}
@@ -236,7 +236,7 @@ def test_search_by_file_path_pattern(agent: Host) -> None:
 # -- Error Handling ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("000", "Error Handling", "Service Error During Tool Execution")
+@pytest.mark.scenario("collections", "Error Handling", "Service Error During Tool Execution")
 def test_service_error_during_tool_execution(daemon: DaemonAtHand) -> None:
     """On plain wires the error is the response's own; as a tool's it is its result, so that a model can read it."""
     base = short_folder()
@@ -264,7 +264,7 @@ def test_service_error_during_tool_execution(daemon: DaemonAtHand) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("000", "Graceful Shutdown", "Application Shutdown")
+@pytest.mark.scenario("collections", "Graceful Shutdown", "Application Shutdown")
 def test_application_shutdown() -> None:
     """The request in flight is one whose body is still on its way when the signal comes."""
     with own_daemon() as daemon, repositories(daemon, "repo1"):
@@ -310,9 +310,9 @@ def settings_of(**environ: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("000", "Configuration", "Configure MCP Server")
+@pytest.mark.scenario("collections", "Configuration", "Configure MCP Server")
 def test_configure_mcp_server() -> None:
-    """The variables are the seed's; the defaults are the product's own: on, everywhere, its own name and version."""
+    """The variables are the contract's; the defaults are the product's own: on, everywhere, its own name and version."""
     told = {"name": "flashgrep", "version": __version__}
     usual = {"enabled": True, "transport": "both", "server_name": "flashgrep", "version": "", "origin": "default"}
     assert settings_of() == {**usual, "told": told, "over_http": 200}
@@ -329,7 +329,7 @@ def test_configure_mcp_server() -> None:
     assert settings_of(MCP_ENABLED="false")["enabled"] is False
 
 
-@pytest.mark.scenario("000", "Configuration", "Client Initializes with Single Collection")
+@pytest.mark.scenario("collections", "Configuration", "Client Initializes with Single Collection")
 def test_client_initializes_with_single_collection(known: DaemonAtHand) -> None:
     with host(known, "--collection", "repo2") as agent:
         assert found_in(agent) == {"repo2"}
@@ -338,7 +338,7 @@ def test_client_initializes_with_single_collection(known: DaemonAtHand) -> None:
         assert found_in(agent, payload={"repository": "repo1"}) == set()
 
 
-@pytest.mark.scenario("000", "Configuration", "Client Initializes with Multiple Collections")
+@pytest.mark.scenario("collections", "Configuration", "Client Initializes with Multiple Collections")
 def test_client_initializes_with_multiple_collections(known: DaemonAtHand) -> None:
     with host(known, "--collections", "repo1,repo2,repo3") as agent:
         assert found_in(agent) == {"repo1", "repo2", "repo3"}
@@ -348,7 +348,7 @@ def test_client_initializes_with_multiple_collections(known: DaemonAtHand) -> No
         assert found_in(agent, payload={"repository": ["repo3"]}) == {"repo3"}
 
 
-@pytest.mark.scenario("000", "Configuration", "Client Connects without Collection Arguments")
+@pytest.mark.scenario("collections", "Configuration", "Client Connects without Collection Arguments")
 def test_client_connects_without_collection_arguments(known: DaemonAtHand) -> None:
     calls: dict[str, dict[str, Any]] = {
         "search_code_semantic": {"query": "vault"},
@@ -363,7 +363,7 @@ def test_client_connects_without_collection_arguments(known: DaemonAtHand) -> No
             assert "--collection" in error["data"]["suggestion"]
 
 
-@pytest.mark.scenario("000", "Configuration", "Multiple Clients with Different Collections")
+@pytest.mark.scenario("collections", "Configuration", "Multiple Clients with Different Collections")
 def test_multiple_clients_with_different_collections(known: DaemonAtHand) -> None:
     with (
         host(known, "--collection", "repo1") as first,
@@ -384,7 +384,7 @@ def test_multiple_clients_with_different_collections(known: DaemonAtHand) -> Non
 # -- Testing -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.scenario("000", "Testing", "Unit Test Tool Handlers")
+@pytest.mark.scenario("collections", "Testing", "Unit Test Tool Handlers")
 def test_unit_test_tool_handlers(known: DaemonAtHand) -> None:
     """Each tool by itself, by its bare name on a socket: what it refuses, whom it asks, what its answer looks like."""
     wire: Wire = known.wire("unix")
@@ -417,7 +417,7 @@ def test_unit_test_tool_handlers(known: DaemonAtHand) -> None:
     wire.close()
 
 
-@pytest.mark.scenario("000", "Testing", "Integration Test MCP Protocol")
+@pytest.mark.scenario("collections", "Testing", "Integration Test MCP Protocol")
 def test_integration_test_mcp_protocol(known: DaemonAtHand) -> None:
     """One process as a host starts it, whose input is written before it runs and whose output is read to its end."""
     call = {"jsonrpc": "2.0", "method": "tools/call"}

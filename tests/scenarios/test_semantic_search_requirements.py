@@ -1,4 +1,4 @@
-"""Seed 002, its requirements on tests and its definition of done."""
+"""The contract "semantic_search": its requirements on tests, and when it is fulfilled."""
 
 import ast
 import json
@@ -25,15 +25,17 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 def boxes_shown(prefix: str) -> set[str]:
     """Return the boxes below a heading that have a test here."""
-    shown = {scenario for test in read_tests() if "seed_002" in test.module for scenario in test.scenarios}
+    shown = {scenario for test in read_tests() if "semantic_search" in test.module for scenario in test.scenarios}
     return {one.name for one in shown if one.requirement == TESTING and one.name.startswith(prefix + ": ")}
 
 
 def boxes_wanted(prefix: str) -> set[str]:
-    return {one.name for one in wanted() if one[:2] == ("002", TESTING) and one.name.startswith(prefix + ": ")}
+    return {
+        one.name for one in wanted() if one[:2] == ("semantic_search", TESTING) and one.name.startswith(prefix + ": ")
+    }
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests (95% coverage)")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests (95% coverage)")
 def test_unit_tests() -> None:
     """Each of the five has its test; the share is of the whole package, and `scripts/coverage` fails below it."""
     assert boxes_shown("Unit tests") == boxes_wanted("Unit tests")
@@ -41,7 +43,7 @@ def test_unit_tests() -> None:
     assert coverage.LEAST_PERCENT >= 95
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Tool definition correctness")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests: Tool definition correctness")
 def test_unit_tests_tool_definition_correctness(searcher: Host, definition: Any) -> None:
     """The listed schema takes what the tool takes, and refuses what it refuses but for bounds."""
     schema = jsonschema.Draft202012Validator(definition["inputSchema"])
@@ -53,7 +55,7 @@ def test_unit_tests_tool_definition_correctness(searcher: Host, definition: Any)
         assert searcher.fail("semantic_search", **wrong)["code"] == -32602
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Parameter validation")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests: Parameter validation")
 def test_unit_tests_parameter_validation(searcher: Host) -> None:
     for field, value, part in [
         ("query", "", "at least 1 character"),
@@ -68,7 +70,7 @@ def test_unit_tests_parameter_validation(searcher: Host) -> None:
         assert part in error["message"]
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Successful search response format")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests: Successful search response format")
 def test_unit_tests_successful_search_response_format(searcher: Host, definition: Any) -> None:
     found = search(searcher)
     jsonschema.Draft202012Validator(definition["outputSchema"]).validate(found)
@@ -76,7 +78,7 @@ def test_unit_tests_successful_search_response_format(searcher: Host, definition
     assert all(one.keys() >= fields for one in found["results"])
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Error response format")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests: Error response format")
 def test_unit_tests_error_response_format(daemon: DaemonAtHand, searcher: Host, definition: Any) -> None:
     """The tool's error and the bare method's are the same object; only what carries it differs."""
     error = searcher.fail("semantic_search", query="")
@@ -86,7 +88,7 @@ def test_unit_tests_error_response_format(daemon: DaemonAtHand, searcher: Host, 
     wire.close()
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Unknown tool handling")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Unit tests: Unknown tool handling")
 def test_unit_tests_unknown_tool_handling(searcher: Host) -> None:
     """An unknown tool is the protocol's own error, -32602 as its specification has it; the method itself is known."""
     error = searcher.request("tools/call", name="semantic_magic", arguments={})["error"]
@@ -94,7 +96,7 @@ def test_unit_tests_unknown_tool_handling(searcher: Host) -> None:
     assert "semantic_magic" in error["message"]
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Integration tests")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Integration tests")
 def test_integration_tests(searcher: Host) -> None:
     """Handshake, list and call on one connection, in this order, as the three below have each by itself."""
     assert boxes_shown("Integration tests") == boxes_wanted("Integration tests")
@@ -103,7 +105,7 @@ def test_integration_tests(searcher: Host) -> None:
     assert search(searcher)["results"]
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Integration tests: MCP protocol handshake")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Integration tests: MCP protocol handshake")
 def test_integration_tests_mcp_protocol_handshake(daemon: DaemonAtHand) -> None:
     for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
         wire = shim_wire(daemon)
@@ -118,7 +120,9 @@ def test_integration_tests_mcp_protocol_handshake(daemon: DaemonAtHand) -> None:
         wire.close()
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Integration tests: List tools returns semantic_search")
+@pytest.mark.scenario(
+    "semantic_search", "Testing Requirements", "Integration tests: List tools returns semantic_search"
+)
 def test_integration_tests_list_tools_returns_semantic_search(daemon: DaemonAtHand, searcher: Host) -> None:
     """Its toolset, `knowledge`, is shown to a host that asks for it or for all of them."""
     assert set(searcher.tools()) == {"semantic_search"}
@@ -127,7 +131,7 @@ def test_integration_tests_list_tools_returns_semantic_search(daemon: DaemonAtHa
         assert "semantic_search" not in usual.tools()
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "Integration tests: Tool call returns valid response")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "Integration tests: Tool call returns valid response")
 def test_integration_tests_tool_call_returns_valid_response(daemon: DaemonAtHand, searcher: Host) -> None:
     """A host that is not shown the tool can call it as well."""
     with host(daemon) as usual:
@@ -138,7 +142,7 @@ def test_integration_tests_tool_call_returns_valid_response(daemon: DaemonAtHand
             assert told["result"]["structuredContent"]["results"]
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "E2E tests")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "E2E tests")
 def test_e2e_tests(daemon: DaemonAtHand, shops: Path) -> None:
     """What changes on the disk is in the answer of a process that was started before."""
     assert boxes_shown("E2E tests") == boxes_wanted("E2E tests")
@@ -153,7 +157,7 @@ def test_e2e_tests(daemon: DaemonAtHand, shops: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "Testing Requirements", "E2E tests: Spawn server, send requests via stdio")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "E2E tests: Spawn server, send requests via stdio")
 def test_e2e_tests_spawn_server_send_requests_via_stdio() -> None:
     """Nothing runs before: the process starts the daemon, which has the repositories from the first question on."""
     with own_daemon() as daemon:
@@ -169,7 +173,7 @@ def test_e2e_tests_spawn_server_send_requests_via_stdio() -> None:
         assert answers[2]["result"]["structuredContent"]["results"][0]["file_path"] == "src/debit.py"
 
 
-@pytest.mark.scenario("002", "Testing Requirements", "E2E tests: Verify MCP protocol compliance")
+@pytest.mark.scenario("semantic_search", "Testing Requirements", "E2E tests: Verify MCP protocol compliance")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_e2e_tests_verify_mcp_protocol_compliance(daemon: DaemonAtHand, shops: Path, mode: str) -> None:
     """The official client checks each answer against the protocol's schema, in both of its revisions."""
@@ -186,23 +190,27 @@ async def test_e2e_tests_verify_mcp_protocol_compliance(daemon: DaemonAtHand, sh
 
 def boxes_without_test(*requirements: str) -> list[Scenario]:
     shown = {scenario for test in read_tests() for scenario in test.scenarios}
-    return [one for one in wanted() if one.seed == "002" and one.requirement in requirements and one not in shown]
+    return [
+        one
+        for one in wanted()
+        if one.contract == "semantic_search" and one.requirement in requirements and one not in shown
+    ]
 
 
-@pytest.mark.scenario("002", "Definition of Done", "MCP server implementation complete")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "MCP server implementation complete")
 def test_mcp_server_implementation_complete(searcher: Host) -> None:
     assert boxes_without_test("MCP Server") == []
     assert searcher.initialized["capabilities"].keys() >= {"tools", "resources", "prompts", "logging"}
 
 
-@pytest.mark.scenario("002", "Definition of Done", "semantic_search tool registered and working")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "semantic_search tool registered and working")
 def test_semantic_search_tool_registered_and_working(searcher: Host) -> None:
     assert boxes_without_test("semantic_search Tool") == []
     best = search(searcher, query="open an account for a new customer")["results"][0]
     assert (best["repository"], best["file_path"]) == ("bank", "src/account.py")
 
 
-@pytest.mark.scenario("002", "Definition of Done", "Unit tests passing (95% coverage)")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "Unit tests passing (95% coverage)")
 def test_unit_tests_passing() -> None:
     """The check that everything has to pass runs the whole suite; the measured one runs it in every process."""
     scripts = PACKAGE.parent / "scripts"
@@ -212,7 +220,7 @@ def test_unit_tests_passing() -> None:
     assert boxes_without_test(TESTING) == []
 
 
-@pytest.mark.scenario("002", "Definition of Done", "Integration tests passing")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "Integration tests passing")
 def test_integration_tests_passing(daemon: DaemonAtHand, shops: Path) -> None:
     """Two hosts at once, of two revisions, get the same answer."""
     assert shops.is_dir()
@@ -225,7 +233,7 @@ def test_integration_tests_passing(daemon: DaemonAtHand, shops: Path) -> None:
     assert answers[0] == answers[1] != []
 
 
-@pytest.mark.scenario("002", "Definition of Done", "MCP protocol compliance verified")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "MCP protocol compliance verified")
 def test_mcp_protocol_compliance_verified(searcher: Host) -> None:
     """What the protocol demands of any server, by hand; `scripts/conformance` runs its official suite."""
     assert searcher.request("ping")["result"] == {}
@@ -239,7 +247,7 @@ def test_mcp_protocol_compliance_verified(searcher: Host) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.scenario("002", "Definition of Done", "Structured logging for operations")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "Structured logging for operations")
 def test_structured_logging_for_operations(shops: Path) -> None:
     """The daemon's log tells its operations as objects with fields, and never what was asked."""
     assert shops.is_dir()
@@ -257,7 +265,7 @@ def test_structured_logging_for_operations(shops: Path) -> None:
         assert QUESTION not in json.dumps(lines)
 
 
-@pytest.mark.scenario("002", "Definition of Done", "JSDoc comments on public methods")
+@pytest.mark.scenario("semantic_search", "Definition of Done", "JSDoc comments on public methods")
 def test_documentation_on_public_methods() -> None:
     """Python's documentation comments are docstrings; every public module, class and function has one."""
     files = [*(PACKAGE / "mcp").rglob("*.py"), *(PACKAGE / "handlers").glob("*.py")]
