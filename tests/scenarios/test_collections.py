@@ -312,7 +312,7 @@ def settings_of(**environ: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.scenario("collections", "Configuration", "Configure MCP Server")
 def test_configure_mcp_server() -> None:
-    """The variables are the contract's; the defaults are the product's own: on, everywhere, its own name and version."""
+    """The variables are the contract's; the defaults are our own: on, everywhere, own name and version."""
     told = {"name": "flashgrep", "version": __version__}
     usual = {"enabled": True, "transport": "both", "server_name": "flashgrep", "version": "", "origin": "default"}
     assert settings_of() == {**usual, "told": told, "over_http": 200}

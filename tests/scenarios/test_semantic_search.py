@@ -1,4 +1,4 @@
-"""The contract "semantic_search": a server of the Model Context Protocol and its tool `semantic_search` over all indexed repositories.
+"""The contract "semantic_search": an MCP server and its tool `semantic_search` over all indexed repositories.
 
 Names of the contract's own program (its class, its library's classes) stand for what does their work here.
 """
