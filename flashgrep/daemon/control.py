@@ -29,7 +29,7 @@ from flashgrep.workspace.stores import describe_stores
 KIB = 1024
 PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")
 LOOK_SECONDS = 1.0
-"""One check of the package's files (1.4 ms for 260) serves all clients that come within this time."""
+"""One check of the package's files, a millisecond or two, serves all clients that come within this time."""
 POLL_SECONDS = 0.05
 MOMENT = 0.5
 """Calls that take longer keep a daemon from retiring."""

@@ -6,12 +6,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from flashgrep import __version__, config
 from flashgrep.cli.commands import LOCAL_COMMANDS, load_command
 from flashgrep.handlers import REGISTRY
+from flashgrep.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.launcher import LOCAL
 from flashgrep.paths import bundled_ripgrep
 from flashgrep.registry import Handler
@@ -52,8 +55,14 @@ expected, JSON in a string is parsed; if a list is expected, a single value beco
 | `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: not a list | operations, numbered |
 | `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """
-FLOORS = "<!-- floors: written by scripts/generate from tests/scripts/test_layers.py -->"
-END_OF_FLOORS = "<!-- end of floors -->"
+LANGUAGES_HEAD = """# Languages
+
+Generated from the code by `scripts/generate`; do not edit. All files are searched as text. *Symbols* says where
+definitions and uses come from: a tree-sitter grammar, or patterns for definitions. *Syntax* marks the languages of
+`fgrep structural`. `-t NAME` searches only files of that language.
+
+| Language | Files | Symbols | Syntax |
+|---|---|---|---|"""
 WRONG = 1
 
 
@@ -84,6 +93,8 @@ def generated() -> dict[Path, str]:
         },
         root / "flashgrep" / "commands.tsv": _commands(),
         root / "ARCHITECTURE.md": _architecture(root),
+        root / "README.md": _readme(root),
+        root / "docs" / "languages.md": _languages(),
     }
 
 
@@ -101,9 +112,46 @@ def _architecture(root: Path) -> str:
         for name in names.split():
             rows.append(f"| {floor} | {_module(root / 'flashgrep' / name)} |")
             floor = ""
-    before, rest = (root / "ARCHITECTURE.md").read_text("utf-8").split(FLOORS)
-    _, after = rest.split(END_OF_FLOORS)
-    return "\n".join([before + FLOORS, *rows, END_OF_FLOORS + after])
+    return _fill(root / "ARCHITECTURE.md", "floors", rows)
+
+
+def _fill(path: Path, block: str, lines: list[str]) -> str:
+    """Return a document with other lines between ``<!-- block: … -->`` and ``<!-- end of block -->``."""
+    before, begin, rest = re.split(rf"(<!-- {block}: .* -->\n)", path.read_text("utf-8"))
+    end = f"<!-- end of {block} -->"
+    return before + begin + "\n".join([*lines, end]) + rest.partition(end)[2]
+
+
+def _readme(root: Path) -> str:
+    """Return README.md with the figures of the newest run of ``scripts/bench`` over Linux."""
+    newest = max((root / "scripts" / "bench-results").glob("*-linux-*.json"))
+    run = json.loads(newest.read_text("utf-8"))
+    rows = {row["name"]: row for row in run["rows"]}
+    rare = rows["rare literal"]
+    name = run["tree"]["name"].replace("linux-source-", "Linux ")
+    sentences = [
+        f"{name} ({run['tree']['files']:,} files, {run['tree']['bytes'] / 1e9:.1f} GB),",
+        f"{run['machine']['cores']} cores, {date.fromisoformat(newest.name[:10]):%B %-d, %Y}:",
+        f"a rare word takes the daemon {rare['ours']['p50']:.0f} ms, {run['machine']['ripgrep'][:12]}",
+        f"{rare['rg']['p50']:.0f} ms; exact search is indexed after {rows['exact index built']['value']:.0f} s;",
+        f"at rest flashgrep holds {rows['idle memory, all processes']['value']:.0f} MB of memory.",
+    ]
+    return _fill(root / "README.md", "figures", fill(" ".join(sentences), 118).splitlines())
+
+
+def _languages() -> str:
+    """Return docs/languages.md: every language, the names of its files, and where its symbols come from."""
+    rows = []
+    for language in LANGUAGES.values():
+        source = ""
+        if language.symbols == WORDS:
+            source = "patterns"
+        elif language.symbols:
+            source = "grammar"
+        syntax = "yes" if language.name in SYNTAX else ""
+        files = " ".join(f"`{glob}`" for glob in language.globs())
+        rows.append(f"| `{language.name}` | {files} | {source} | {syntax} |")
+    return "\n".join([LANGUAGES_HEAD, *sorted(rows)]) + "\n"
 
 
 def _module(path: Path) -> str:

@@ -23,6 +23,7 @@ FILE = re.compile(r"\.(py|md|scm|tsv|toml|txt|json|js|ts|h|sh|yml|db|sock|proto)
 IDENTIFIER = re.compile(r"(?!__)_?[A-Z]\w*[a-z]\w*|(?!__)\w+_\w+|\w+\(\)")
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?=\.)")
 COMMAND = re.compile(r"(?:fgrep|flashgrep) ([a-z][a-z-]*)\b.*")
+OWN_FOLDERS = {".github", "docs", "editors", "flashgrep", "scripts", "skills", "tests"}
 MISTYPED = {"qurey"}
 """Commands that documents give as examples of a typing error."""
 
@@ -44,7 +45,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.package = root / "flashgrep"
-        self.folders = {path.name for path in (root, self.package) for path in path.iterdir() if path.is_dir()}
+        self.folders = OWN_FOLDERS | {path.name for path in self.package.iterdir() if path.is_dir()}
         self.members: dict[str, set[str]] = {}
         """What a module or class of that name has; those of one name are taken together."""
 
@@ -146,7 +147,7 @@ def _exists(checkout: Checkout, text: str, near: Path) -> bool:
     if FILE.search(name):
         if checkout.is_our_path(name):
             return checkout.has_path(name, near)
-        return "/" in name or not name.endswith(".py") or checkout.has_module(name)
+        return "/" in name or "*" in name or not name.endswith(".py") or checkout.has_module(name)
     if DOTTED.fullmatch(name.removesuffix("()")):
         module = name.partition(".")[0]
         if checkout.is_our_path(module) and not checkout.has_path(module, near):

@@ -1,4 +1,4 @@
-"""The contract "research": indexing, search by meaning, research and watching, as tools over standard input and output."""
+"""The contract "research": indexing, search by meaning, research, watching, as tools over standard input and output."""
 
 import re
 from collections.abc import Iterator

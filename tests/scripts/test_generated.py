@@ -10,10 +10,14 @@ from pkgutil import iter_modules
 import pytest
 
 from flashgrep import config, handlers
+from flashgrep.cli.hosts import HOSTS
 from flashgrep.handlers import MODULES, REGISTRY
 from flashgrep.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.registry import Handler
 from scripts.tools.generate import generated, main
+
+SHORT_PAGES = {"README.md": 1_000, "ARCHITECTURE.md": 5_000, "CHANGELOG.md": 1_000, "CONTRIBUTING.md": 1_500}
+"""Most words of the pages that everybody reads; details have pages of their own below docs/."""
 
 
 def test_the_generated_files_are_up_to_date() -> None:
@@ -78,3 +82,15 @@ def test_the_readme_counts_the_languages() -> None:
     parsed = sum(row.symbols not in {"", WORDS} for row in LANGUAGES.values())
     assert f"tree-sitter, {parsed} languages" in readme
     assert f"ast-grep's patterns, {len(SYNTAX)} languages" in readme
+
+
+def test_the_page_for_agents_names_every_host() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text("utf-8")
+    listed = page.replace("\n", " ").replace("Claude Code and Desktop", "Claude Code, Claude Desktop")
+    assert [host.title for host in HOSTS.values() if host.title not in listed] == []
+    assert len(HOSTS) > 20, "README says so"
+
+
+def test_the_first_page_is_short() -> None:
+    words = {name: len((Path(__file__).parents[2] / name).read_text("utf-8").split()) for name in SHORT_PAGES}
+    assert {name: count for name, count in words.items() if count > SHORT_PAGES[name]} == {}

@@ -44,7 +44,7 @@ def report(checkout: Path, text: str) -> list[str]:
         "`Searcher.run`, `search/exact.Searcher`, `exact.Searcher.run()`, inherited: `Searcher.limit`",
         "`search.limit` is a setting, `fgrep query TEXT` a command",
         "[a page](docs/guide.md), [its part](docs/guide.md#two-words), [elsewhere](https://example.org/none.md)",
-        "others' names: `os.scandir`, `package.json`, `src/main.py`, `tools/call`",
+        "others' names: `os.scandir`, `package.json`, `src/main.py`, `*.py`, `tools/call`",
         "an example:\n\n```sh\nsearch/none.py `search/none.py`\n```\n",
     ],
 )
