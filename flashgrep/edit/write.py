@@ -122,7 +122,7 @@ class LoadedFile:
         return self.text.encode(apply_spans(self.lines, spans))
 
     def preview(self, data: bytes, most: int) -> tuple[str, bool]:
-        """Return the change to these bytes as a unified diff of at most so many characters, and whether it was cut."""
+        """Return the change to these bytes as a unified diff of at most ``most`` characters; whether it was cut."""
         after = replace_lone(decode_lossless(data.removeprefix(self.text.bom), self.text.encoding))
         diff = format_diff(self.text.text, after, format_path(self.place.path), created=not self.exists)
         return diff[:most], len(diff) > most

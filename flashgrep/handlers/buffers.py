@@ -16,7 +16,7 @@ from flashgrep.model import path_from_json, path_to_json
 from flashgrep.registry import RARE, Call, FileText, Handler, LineNumber, Params, PathBase64, PathText, handler
 
 MOST_EDITS = 1_000
-"""Edits of one call: an editor with so many cursors sends the whole text."""
+"""Most edits of one call; an editor with more cursors sends the whole text."""
 
 
 class BufferEdit(Params):

@@ -256,7 +256,7 @@ HANDLERS: tuple[Handler, ...] = (
 async def ask_at(
     call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Navigation]
 ) -> PlacesResult:
-    """Find what is asked about the name at a position."""
+    """Answer a question about the name at a position."""
     started = time.perf_counter()
     view = await open_view(call, params)
     fresh = await view.refresh() if params.fresh else False

@@ -244,8 +244,8 @@ def _make_schema() -> list[tuple[str, ...]]:
 
 
 MOST_UNREADABLE = 3
-"""After so many attempts that met rows without sense, the index is made anew, once: damage that no check knows would
-mean scans for good. If it was a mistake of ours, the new index meets it, too, and is kept."""
+"""After this many attempts that met invalid rows the index is rebuilt, once: damage that no check detects would mean
+scans forever. If the cause is a bug of ours, the rebuilt index meets it, too, and is kept."""
 
 
 class Unreadable(sqlite3.OperationalError):

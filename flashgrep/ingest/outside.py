@@ -131,7 +131,7 @@ _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
 READ_BYTES = 1 << 14
 """Bytes read from the queue at once. If more is waiting, checking the files costs less than reading the events."""
 MOST_WATCHES = 4_096
-"""Above this, all watches are set up anew: projects come and go, but a watch lasts as long as its folder."""
+"""Above this, all watches are set up again: projects come and go, but a watch lasts as long as its folder."""
 
 
 class Folder(NamedTuple):

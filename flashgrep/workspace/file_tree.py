@@ -69,8 +69,8 @@ class Tree:
         self.unread: dict[bytes, None] = {}
         """New folders that have not been listed yet, oldest first."""
         self.excluded: Mapping[bytes, bool] | None = {}
-        """Files and folders (True) that rules take out of the folders walked; None: too many to be kept. Never changed
-        but replaced: a snapshot holds on to what was known at its moment."""
+        """Files and folders (True) that rules take out of the folders walked; None: too many to keep. It is replaced,
+        never changed, because snapshots keep using the one they began with."""
         self._walker = walker
         self._watcher = watcher
         self._sequence = count(1)  # shared with the thread that sweeps: next() of a count is atomic
@@ -310,7 +310,7 @@ class Tree:
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a new folder."""
-        # Another folder may have had this path; what was known below it and is not there again is gone.
+        # Another folder may have had this path before: files below it that are not listed now are removed.
         self._mark_below([folder])
         self._take_exclusions(listing.excluded, [folder])
         for entry in listing.entries:

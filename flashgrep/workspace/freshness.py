@@ -103,7 +103,7 @@ class SwitchableWatcher:
         return None if self._poll is None else self._poll.fileno()
 
     def close(self) -> None:
-        """Stop watching for good."""
+        """Stop watching; it cannot be started again."""
         self.switch(on=False)
         if self._poll is not None:
             self._poll.close()

@@ -54,10 +54,10 @@ class Place(Protocol):
     """A project, as workers load it."""
 
     def describe(self) -> tuple[LoadProject, Loaded] | None:
-        """Return what a worker is told to load just now; None: there is no index."""
+        """Return the request to load the project as it is now; None: there is no index."""
 
     def __hash__(self) -> int:
-        """Return what tells it from others."""
+        """Return a key of the project."""
 
 
 class LookupWorker(asyncio.BufferedProtocol):
@@ -106,7 +106,7 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._transport.write(EMPTY)
 
     def end(self) -> None:
-        """End the process; the task waiting for its reply is told."""
+        """End the process; the task that waits for its reply gets an error."""
         self.unwanted = True
         self.process.kill()  # it has no state to save
         if self._transport is not None:
@@ -222,7 +222,7 @@ class LookupWorkers:
             self._tasks.start_soon(self._start, place)
 
     def load(self, worker: LookupWorker, place: Place) -> None:
-        """Have an idle worker load a project, anew if need be."""
+        """Make an idle worker load a project, again if what it has is outdated."""
         worker.loaded.pop(place, None)
         described = place.describe()
         if described is None:
@@ -286,7 +286,7 @@ class LookupWorkers:
                         worker.end()
                     elif len(self._workers) == 1 and self._tasks is not None:
                         self._tasks.start_soon(self._tend)
-        except OSError:  # no process or descriptor to be had
+        except OSError:  # out of processes or descriptors
             self._not_before = time.monotonic() + RETRY_SECONDS
         finally:
             self._parent = None

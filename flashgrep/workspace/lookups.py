@@ -85,7 +85,7 @@ class Lookups:
             self.workers.drop(self)
 
     def describe(self) -> tuple[LoadProject, Loaded] | None:
-        """Return what a worker is told to load just now; None: there is no index."""
+        """Return the request to load the project as it is now; None: there is no index."""
         snapshot = self.project.snapshot()
         index, table = snapshot.own_index, snapshot.table
         if index is None:

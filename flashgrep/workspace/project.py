@@ -239,7 +239,7 @@ class Workspace:
     async def _run(self) -> None:
         try:
             with self._scope:
-                await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
+                await anyio.sleep(EVENT_PAUSE)  # usually a question has opened the project
                 await self.lookups.wait_for_early_search()
                 await self.freshness.follow(self.refresh)
         finally:

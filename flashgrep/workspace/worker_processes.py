@@ -32,7 +32,7 @@ PROGRAM = (
 
 
 class Process(Protocol):
-    """What is asked of a worker's process: a ``subprocess.Popen``, or another one's child."""
+    """What we need of a worker's process: a ``subprocess.Popen``, or the child of another worker process."""
 
     pid: int
 
@@ -100,11 +100,11 @@ def fork(
 ) -> list[tuple[Process, socket.socket]]:
     """Fork ``count`` workers and return each with our end of its socket; blocks until their imports are done.
 
-    ``load``: what all are told to load, and reply to. ``started``: told which process is waited for, so that it can be
-    killed.
+    ``load``: the request that all load first and reply to. ``started`` is called with the process that is waited for,
+    so that it can be killed.
 
     Raises:
-        OSError: There is no process or descriptor to be had, or it ended.
+        OSError: There are no processes or descriptors left, or the process ended.
     """
     with ExitStack() as stack, ExitStack() as undone:
         sockets = []

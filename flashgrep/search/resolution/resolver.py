@@ -69,7 +69,7 @@ OVERRIDDEN: Final = "overridden"
 _MOST_RIVALS: Final = 50
 """Most methods of one name whose types are searched for in a file."""
 _MOST_FAMILIES: Final = 20
-"""Most families of types that are counted: with so many, the confidence of any one is negligible."""
+"""Most families of types that are counted: with more, the confidence of each is negligible."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
 _OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
