@@ -28,9 +28,9 @@ import re2
 from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.ignore import Rule, parse_rule
+from flashgrep.ingest.rules import Rule, parse_git_rule
 from flashgrep.ingest.wildcard import (
-    RIPGREP,
+    BRACES,
     BadGlob,
     Dialect,
     compile_matcher,
@@ -70,7 +70,7 @@ class TypeFilter:
     def __init__(self, names: Sequence[str]) -> None:
         globs = [glob for name in names for glob in _find_globs(name)]
         self._has_name = name_matcher(globs)
-        self.literals = [one for glob in globs for one in find_literals(glob.encode(), RIPGREP, any_depth=True)]
+        self.literals = [one for glob in globs for one in find_literals(glob.encode(), BRACES, any_depth=True)]
 
     def matches(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is of one of the types."""
@@ -105,12 +105,12 @@ def name_matcher(globs: Iterable[str]) -> Predicate:
     """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
     names, endings, others = set(), set(), []
     for glob in (simple for given in globs for simple in expand_alternatives(given.encode())):
-        if find_plain_name(glob, RIPGREP) is not None:
+        if find_plain_name(glob, BRACES) is not None:
             names.add(glob)
-        elif glob.startswith(b"*") and find_plain_name(glob[1:], RIPGREP) is not None:
+        elif glob.startswith(b"*") and find_plain_name(glob[1:], BRACES) is not None:
             endings.add(glob[1:])
         else:
-            others.append(translate(glob, RIPGREP))
+            others.append(translate(glob, BRACES))
     has_ending = tuple(endings)
     if not others:
         return lambda name: name.endswith(has_ending) or name in names
@@ -241,7 +241,7 @@ class Overrides:
     def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
         listed: list[tuple[Rule, bytes]] = []
         for glob, fold in (*((glob, False) for glob in globs), *((glob, True) for glob in folded)):
-            rule = parse_rule(glob.encode("utf-8", "surrogateescape"))
+            rule = parse_git_rule(glob.encode("utf-8", "surrogateescape"))
             try:
                 listed.append((rule, translate(rule.glob, Dialect(braces=True, fold=fold))))
             except BadGlob as error:

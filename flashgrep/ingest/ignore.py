@@ -1,4 +1,4 @@
-"""Ignore files: which names they exclude, by git's rules, in bounded time and memory whatever they contain.
+"""Ignore files: which names they exclude, in bounded time and memory whatever they contain.
 
 Each file becomes a RuleSet. A Scope is the rules that apply inside one folder: the rule sets that reach it, in
 ripgrep's order of precedence. All names of a folder are first matched at once against everything that its rules could
@@ -10,18 +10,18 @@ begins or ends with, so a name is compared only with the few patterns that can m
 50,000 patterns take RE2 hundreds of megabytes and, once its automaton no longer fits, 20 µs a byte.
 """
 
-import io
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
+from flashgrep.ingest.globset import TooDeep
 from flashgrep.ingest.openat import EXHAUSTED
-from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, compile_finder, compile_matcher, find_plain_name, translate
+from flashgrep.ingest.rules import GIT_RULES, Rule, RuleDialect
+from flashgrep.ingest.wildcard import BadGlob, compile_finder, compile_matcher
 
 # What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if a negated pattern does not fit,
 # the patterns before it are dropped, since it might re-include what they exclude.
@@ -46,41 +46,6 @@ _FIXED = re.compile(rb"(?:\\x[0-9a-f]{2})+")
 """Literal bytes, as ``translate`` writes them."""
 _FIXED_BYTES = 4
 _NOTHING: frozenset[bytes] = frozenset()
-
-
-class Rule(NamedTuple):
-    """One line of an ignore file."""
-
-    ignores: bool
-    folders_only: bool
-    by_path: bool
-    """Matched against the path from the ignore file's folder, not just the name."""
-    glob: bytes
-
-
-def parse_rule(line: bytes) -> Rule:
-    """Parse a line without its trailing blanks; the glob is empty if the line has no pattern."""
-    ignores = not line.startswith(b"!")
-    glob = line if ignores else line[1:]
-    folders_only = glob.endswith(b"/")
-    glob = glob.removesuffix(b"/")
-    return Rule(ignores, folders_only, b"/" in glob, glob.removeprefix(b"/"))
-
-
-def parse_rules(text: bytes) -> Iterator[Rule]:
-    """Yield the rules of an ignore file's text, except those that cannot match anything, as git does."""
-    for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
-        line = ended.removesuffix(b"\n")
-        if not line or line.startswith(b"#"):
-            continue
-        line = line.removesuffix(b"\r")
-        trimmed = line.rstrip(b" ")
-        backslashes = len(trimmed) - len(trimmed.rstrip(b"\\"))
-        if backslashes % 2 and len(trimmed) < len(line):
-            trimmed += b" "  # escaped by a backslash
-        rule = parse_rule(trimmed)
-        if rule.glob:
-            yield rule
 
 
 class _Glob(NamedTuple):
@@ -124,25 +89,26 @@ class _Table:
     def __bool__(self) -> bool:
         return bool(self.globs or self.plain or self.plain_folders)
 
-    def find_any(self, dialect: Dialect) -> Callable[[bytes], list[bytes]] | None:
+    def find_any(self, dialect: RuleDialect) -> Callable[[bytes], list[bytes]] | None:
         """Return a function that finds what wildcard patterns match among many texts, each between two NULs."""
-        framed = [rb"\x00(?:" + translate(glob, dialect) + rb")\x00" for glob in self.globs]
+        framed = [rb"\x00(?:" + dialect.translate(glob) + rb")\x00" for glob in self.globs]
         return compile_finder(framed) if framed else None
 
-    def add(self, glob: bytes, dialect: Dialect, run: int, *, folders_only: bool) -> bool:
+    def add(self, glob: bytes, dialect: RuleDialect, run: int, *, folders_only: bool) -> bool:
         """Add a pattern; return whether there was room.
 
         Raises:
             BadGlob: it cannot be parsed.
+            TooDeep: it has too many braces inside one another.
 
         """
-        if find_plain_name(glob, dialect) is not None:
+        if dialect.find_plain_name(glob) is not None:
             (self.plain_folders if folders_only else self.plain)[glob] = run
             return True
         head, star, tail = glob.partition(b"*")
         source = needle = b""
-        if not star or find_plain_name(head, dialect) is None or find_plain_name(tail, dialect) is None:
-            source = translate(glob, dialect)
+        if not star or dialect.find_plain_name(head) is None or dialect.find_plain_name(tail) is None:
+            source = dialect.translate(glob)
             start = _FIXED.match(source)
             end = len(source)
             while source[end - _FIXED_BYTES : end - 2] == rb"\x":
@@ -180,7 +146,9 @@ class _Table:
 class RuleSet:
     """The rules of one ignore file; ``strip`` and ``prefix`` turn a path from the root into one from its folder."""
 
-    def __init__(self, rules: Iterable[Rule], dialect: Dialect = GIT, *, strip: int = 0, prefix: bytes = b"") -> None:
+    def __init__(
+        self, rules: Iterable[Rule], dialect: RuleDialect = GIT_RULES, *, strip: int = 0, prefix: bytes = b""
+    ) -> None:
         self.cut = ""
         """What part of the file is not used, if any."""
         self._strip = strip
@@ -191,9 +159,13 @@ class RuleSet:
                 self.signs.append(rule.ignores)
             table = self._paths if rule.by_path else self._names
             has_room = True
-            # A pattern that cannot be parsed matches nothing, as in git.
-            with suppress(BadGlob):
+            try:
                 has_room = table.add(rule.glob, dialect, len(self.signs) - 1, folders_only=rule.folders_only)
+            except BadGlob:
+                pass  # it matches nothing, as in git and in ripgrep
+            except TooDeep:
+                self._clear()  # ripgrep does not use such a file at all
+                break
             self.used += has_room
             if not has_room and not rule.ignores:
                 self._clear()
@@ -205,7 +177,10 @@ class RuleSet:
             for path in (*self._paths.plain, *self._paths.plain_folders):
                 folder, _, name = path.rpartition(b"/")
                 self._plain_paths.setdefault(folder, set()).add(name)
-            self._find_names, self._find_paths = self._names.find_any(dialect), self._paths.find_any(dialect)
+            self._find_names = self._names.find_any(dialect)
+            self._find_paths = self._paths.find_any(dialect)
+            # What matches an empty text would match between two names, and take the NUL before the next one.
+            self._checks_all = any(find is not None and find(b"\0\0") for find in (self._find_names, self._find_paths))
 
     def _clear(self) -> None:
         self._names, self._paths = _Table(), _Table()
@@ -289,7 +264,7 @@ class Scope:
         return frozenset(name for rules in self.order for name in rules.find_mentions(folder, names, joined))
 
 
-def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:
+def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: RuleDialect = GIT_RULES) -> RuleSet | None:
     """Return the rules of the file at ``path``, or None if it cannot be read or has none."""
     try:
         # O_NONBLOCK: a pipe in its place must not block us.
@@ -312,9 +287,9 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dia
     return rules if rules or rules.cut else None
 
 
-def _make_rules(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet:
+def _make_rules(text: bytes, strip: int, prefix: bytes, dialect: RuleDialect) -> RuleSet:
     total, used = 0, dict[Rule, None]()
-    for rule in parse_rules(text):
+    for rule in dialect.parse(text):
         total += rule not in used
         used.pop(rule, None)  # of repeated lines, the last counts
         if len(rule.glob) <= MAX_GLOB and len(used) < MAX_PATTERNS:

@@ -10,7 +10,7 @@ from typing import Literal
 from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.ingest.outside import States, stat_files
-from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
+from flashgrep.ingest.rules import GIT_RULES, RIPGREP_RULES, RuleDialect
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
@@ -20,14 +20,20 @@ _MAX_WITH_RULES = 5_000  # folders with rules of their own, 10 KB each; then the
 _MAX_CUT = 1_000  # files to report; nobody reads about more
 
 _Kind = Literal["flashgrep", "ripgrep", "ignore", "git"]
-_KINDS: dict[bytes, tuple[_Kind, Dialect]] = {
-    b".gitignore": ("git", GIT),
-    b".ignore": ("ignore", RIPGREP),
-    b".rgignore": ("ripgrep", RIPGREP),
-    b".flashgrepignore": ("flashgrep", RIPGREP),
+_KINDS: dict[bytes, tuple[_Kind, RuleDialect]] = {
+    b".gitignore": ("git", GIT_RULES),
+    b".ignore": ("ignore", RIPGREP_RULES),
+    b".rgignore": ("ripgrep", RIPGREP_RULES),
+    b".flashgrepignore": ("flashgrep", RIPGREP_RULES),
 }
 RULES_FILES = REPOSITORY | _KINDS.keys()
 """Names of entries that decide which files are searched."""
+
+
+def dialect_of(file: bytes) -> RuleDialect:
+    """Return how the rules in ``file`` are written; those in git's folders and the user's settings are git's."""
+    _, dialect = _KINDS.get(file.rpartition(b"/")[2], ("git", GIT_RULES))
+    return dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +163,7 @@ class Scopes:
                 self._configs[own.removesuffix(b"info/exclude") + b"config"] = None
             last = [*filter(None, [own]), self.excludes]
             self._outside.update(dict.fromkeys((*last, *self._configs), False))
-            rules = [self._rules(file, strip, prefix, GIT) for file in last]
+            rules = [self._rules(file, strip, prefix, GIT_RULES) for file in last]
             self.reincludes_hidden |= rules[-1] is not None and False in rules[-1].signs
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
         for name, (kind, dialect) in self._files.items():
@@ -168,7 +174,7 @@ class Scopes:
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
 
-    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet | None:
+    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: RuleDialect) -> RuleSet | None:
         found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
         if found is not None and found.cut:
             self.differs_from_ripgrep = True

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from flashgrep.errors import Busy
 from flashgrep.ingest.ignore import Scope, read_rules
 from flashgrep.ingest.openat import EXHAUSTED, LISTING, NAMES, RootFolder
-from flashgrep.ingest.scopes import RULES_FILES, Scopes, WalkOptions
+from flashgrep.ingest.scopes import RULES_FILES, Scopes, WalkOptions, dialect_of
 
 __all__ = ["Entry", "WalkOptions", "Walker"]
 
@@ -132,7 +132,7 @@ class Walker:
             return True
         for path in (*rules_files, self._scopes.excludes):
             is_known = path != self._scopes.excludes and not path.endswith(b".flashgrepignore")
-            rules = read_rules(os.path.join(self.root, path))
+            rules = read_rules(os.path.join(self.root, path), dialect=dialect_of(path))
             # For bytes that are not UTF-8, ripgrep prints only the replacement character.
             reincludes = rules is not None and False in rules.signs and not is_known
             if _NOT_UTF8 in path or reincludes or (rules is not None and rules.cut):

@@ -1,12 +1,13 @@
-r"""Wildcard patterns of gitignore and ripgrep, translated to RE2: every match is linear in the path.
+r"""Wildcard patterns of gitignore and of filters, translated to RE2: every match is linear in the path.
 
     *       any bytes but "/"                   [a-z] [!a-z]   one byte in (not in) a set, never "/"
     ?       one byte but "/"                    [[:alpha:]]    a named set
-    a/**    everything below a                  {a,b}          either (ripgrep's dialect only)
+    a/**    everything below a                  {a,b}          either (not in .gitignore)
     **/a    a at any depth                      \x             x itself
     a/**/b  b anywhere below a
 
-The rules are those of git's wildmatch.c with WM_PATHNAME; braces work as in ripgrep's globset.
+The rules are those of git's wildmatch.c with WM_PATHNAME, and braces where the dialect has them. What ripgrep makes of
+the globs in its own ignore files is in ``globset``.
 """
 
 import re
@@ -24,8 +25,10 @@ SET = frozenset(range(256)) - {0, ord("/")}
 """What "*" and "?" may match: "/" separates the steps of a path, NUL separates paths."""
 MAX_SOURCE = 1 << 16
 """Bytes of source compiled as one expression; more becomes several, each within RE2's memory limit."""
-_ONE = rb"[^/\x00]"
-_ANY = rb"[^\x00]"
+ONE = rb"[^/\x00]"
+"""One byte of a step."""
+ANY = rb"[^\x00]"
+"""One byte of a path."""
 _ASCII = 128
 _WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
 _CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
@@ -73,7 +76,7 @@ class Dialect:
 
 
 GIT = Dialect()
-RIPGREP = Dialect(braces=True)
+BRACES = Dialect(braces=True)
 
 
 def translate(glob: bytes, dialect: Dialect = GIT) -> bytes:
@@ -94,7 +97,7 @@ def find_plain_name(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
 
 
 def expand_alternatives(glob: bytes) -> list[bytes]:
-    """Return globs (in ripgrep's dialect) that together match what ``glob`` matches, simple alternatives expanded."""
+    """Return globs (with braces) that together match what ``glob`` matches, simple alternatives expanded."""
     pieces = _CHOICE.split(glob)  # text, set, brace, text, set, brace, ..., text
     if any(b"[" in text for text in pieces[::3]):
         return [glob]  # what looks like a set may be part of another one
@@ -207,7 +210,7 @@ class _Translation:
         self.depth = 0
 
     def pieces(self) -> Iterator[bytes]:
-        one = _CHARACTER if self.dialect.characters else _ANY if self.dialect.free_star else _ONE
+        one = _CHARACTER if self.dialect.characters else ANY if self.dialect.free_star else ONE
         while self.at < len(self.glob):
             byte = self.glob[self.at : self.at + 1]
             self.at += 1
@@ -239,7 +242,7 @@ class _Translation:
 
     def _escape(self, value: int) -> bytes:
         both = {value, *bytes([value]).swapcase()} if self.dialect.fold else {value}
-        return b"\\x%02x" % value if len(both) == 1 else _byte_set(both)
+        return b"\\x%02x" % value if len(both) == 1 else make_byte_set(both)
 
     def _translate_stars(self) -> bytes:
         start = self.at - 1
@@ -253,10 +256,10 @@ class _Translation:
             self.at += 1
             while not self.dialect.free_star and self.glob.startswith(b"**/", self.at):  # means the same as one
                 self.at += 3
-            return b"(?:" + _ANY + b"*/)?"
+            return b"(?:" + ANY + b"*/)?"
         if self.dialect.free_star:
-            return _ANY + b"*"
-        return _ANY + b"+" if is_step and after in ((b"", b"}", b",") if in_brace else (b"",)) else _ONE + b"*"
+            return ANY + b"*"
+        return ANY + b"+" if is_step and after in ((b"", b"}", b",") if in_brace else (b"",)) else ONE + b"*"
 
     def _translate_set(self) -> bytes:
         negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
@@ -264,13 +267,13 @@ class _Translation:
         listed = bytes(self._read_members())
         members = {*listed, *listed.swapcase()} if self.dialect.fold else {*listed}
         if not self.dialect.characters:
-            return _byte_set(SET - members if negated else SET & members)
+            return make_byte_set(SET - members if negated else SET & members)
         wide = bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
         if negated and wide:
             raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot exclude a sequence of bytes
         narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
         others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
-        return b"(?:" + b"|".join([_byte_set(narrow), *others]) + b")"
+        return b"(?:" + b"|".join([make_byte_set(narrow), *others]) + b")"
 
     def _read_members(self) -> Iterator[int]:
         previous: int | None = None
@@ -314,7 +317,8 @@ class _Translation:
         return _CLASSES[name].encode()
 
 
-def _byte_set(members: Iterable[int]) -> bytes:
+def make_byte_set(members: Iterable[int]) -> bytes:
+    """Return the RE2 source of a set of bytes."""
     ranges: list[list[int]] = []
     for value in sorted(members):
         if ranges and ranges[-1][1] == value - 1:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, Rule, RuleSet, parse_rules, read_rules
+from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, RuleSet, read_rules
+from flashgrep.ingest.rules import GIT_RULES, RIPGREP_RULES, Rule, RuleDialect
 from flashgrep.ingest.walk import Walker
-from flashgrep.ingest.wildcard import GIT, RIPGREP, BadGlob, Dialect, compile_matcher, translate
+from flashgrep.ingest.wildcard import BadGlob, compile_matcher
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.rg_tree import RG
 
@@ -29,19 +30,19 @@ def random_line(rng: random.Random) -> str:
     return sign + "".join(rng.choice(ATOMS) for _ in range(rng.randint(1, 5))) + end
 
 
-def compiled(rules: list[Rule], dialect: Dialect) -> Iterator[tuple[Rule, Callable[[bytes], bool]]]:
+def compiled(rules: list[Rule], dialect: RuleDialect) -> Iterator[tuple[Rule, Callable[[bytes], bool]]]:
     """Yield the rules that can be read, each with what says whether it matches, the last first."""
     for rule in reversed(rules):
         with contextlib.suppress(BadGlob):
-            yield rule, compile_matcher([translate(rule.glob, dialect)])
+            yield rule, compile_matcher([dialect.translate(rule.glob)])
 
 
-@pytest.mark.parametrize("dialect", [GIT, RIPGREP])
+@pytest.mark.parametrize("dialect", [GIT_RULES, RIPGREP_RULES])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_tables_say_what_the_rules_say_one_by_one(seed: int, dialect: Dialect) -> None:
+def test_the_tables_say_what_the_rules_say_one_by_one(seed: int, dialect: RuleDialect) -> None:
     rng = random.Random(seed)
     for _ in range(40):
-        rules = list(parse_rules("\n".join(random_line(rng) for _ in range(rng.randint(1, 25))).encode()))
+        rules = list(dialect.parse("\n".join(random_line(rng) for _ in range(rng.randint(1, 25))).encode()))
         tables, one_by_one = RuleSet(rules, dialect), list(compiled(rules, dialect))
         for _ in range(60):
             name = rng.choice(NAMES).encode()

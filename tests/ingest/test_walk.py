@@ -1,23 +1,20 @@
 """The walk lists what ripgrep and git list, and accepts() says the same of every single path."""
 
-import contextlib
 import os
 import shutil
 import subprocess
-import sysconfig
 import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.ingest.outside import OutsideRules, OutsideWatch
 from flashgrep.ingest.walk import Entry, Walker, WalkOptions
+from tests.support.ignored_trees import at, by_git, by_ripgrep, fuzz, walked, write, write_if_free
 
 pytestmark = pytest.mark.slow
-
-RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 
 NAMES = [
     b"a",
@@ -76,52 +73,14 @@ def root(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path)
 
 
-def at(root: bytes, path: bytes) -> Path:
-    return Path(os.fsdecode(root), os.fsdecode(path))
-
-
-def write(root: bytes, path: bytes, data: bytes = b"") -> None:
-    full = at(root, path)
-    full.parent.mkdir(parents=True, exist_ok=True)
-    full.write_bytes(data)
-
-
 def plant(root: bytes, tree: Tree) -> None:
     files, ignore_files, repositories = tree
     for folder in repositories:
-        _if_free(root, (folder + b"/" if folder else b"") + b".git/HEAD")
+        write_if_free(root, (folder + b"/" if folder else b"") + b".git/HEAD")
     for (folder, name), lines in ignore_files.items():
-        _if_free(root, folder + b"/" + name if folder else name, b"\n".join(lines))
+        write_if_free(root, folder + b"/" + name if folder else name, b"\n".join(lines))
     for path in files:
-        _if_free(root, path)
-
-
-def _if_free(root: bytes, path: bytes, data: bytes = b"") -> None:
-    """Write a file, unless it would stand where a folder is, or below another file."""
-    with contextlib.suppress(OSError):
-        write(root, path, data)
-
-
-def walked(root: bytes, options: WalkOptions = WalkOptions()) -> set[bytes]:  # noqa: B008 - frozen
-    return {entry.path for entry in Walker(root, options).walk()}
-
-
-def by_ripgrep(root: bytes, *flags: str) -> set[bytes]:
-    command = [RG, "--no-config", "--files", "-0", "--no-messages", *flags]
-    answer = subprocess.run(command, cwd=root, capture_output=True, check=False)
-    paths = (path.removeprefix(b"./") for path in answer.stdout.split(b"\0") if path)
-    # ripgrep takes "!*/" for leave to enter .git as well; that folder is never ours.
-    return {path for path in paths if b".git" not in path.split(b"/")}
-
-
-def by_git(root: bytes) -> set[bytes]:
-    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-    answer = subprocess.run(command, cwd=root, capture_output=True, check=True)
-    return {path for path in answer.stdout.split(b"\0") if path}
-
-
-def fuzz(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+        write_if_free(root, path)
 
 
 @fuzz(50)
@@ -306,6 +265,25 @@ def test_the_global_excludes_file_is_the_one_git_is_told_of(root: bytes) -> None
     write(root, b"x.swp")
     write(root, b"x.c")
     assert walked(root) == by_ripgrep(root) == by_git(root) == {b"x.c"}
+
+
+def test_an_anchored_rule_of_the_users_excludes_holds_at_the_top_of_every_repository_as_git_says(root: bytes) -> None:
+    write(os.environb[b"XDG_CONFIG_HOME"], b"git/ignore", b"/docs")
+    repositories = [b"", b"nested/", b"module/"]
+    for repository in repositories:
+        top = root + b"/" + repository
+        subprocess.run(["git", "init", "-q", top], check=True)
+        for name in (b"docs/a", b"src/docs/b"):
+            write(top, name)
+    # As in a submodule, whose repository lies in that of the outer one.
+    at(root, b"module/.git").rename(at(root, b".git/module"))
+    write(root, b"module/.git", b"gitdir: ../.git/module\n")
+    listed = walked(root)
+    for repository in repositories:
+        inside = {path.removeprefix(repository) for path in listed if path.startswith(repository)}
+        own = {path for path in inside if not path.startswith((b"nested/", b"module/"))}
+        # git names a repository inside another one, but lists none of its files.
+        assert own == {path for path in by_git(root + b"/" + repository) if not path.endswith(b"/")} == {b"src/docs/b"}
 
 
 def test_a_work_tree_shares_the_excludes_of_its_repository(root: bytes) -> None:
