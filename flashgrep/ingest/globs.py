@@ -28,7 +28,7 @@ import re2
 from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.rules import Rule, parse_git_rule
+from flashgrep.ingest.rule_dialects import Rule, parse_git_rule
 from flashgrep.ingest.wildcard import (
     BRACES,
     BadGlob,

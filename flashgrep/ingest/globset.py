@@ -1,7 +1,7 @@
 r"""ripgrep's wildcards, translated to RE2, as its ignore files mean them; git's are in ``wildcard``.
 
-The rules are those of its crate globset, set up as its crate ignore does (``literal_separator``, ``backslash_escape``,
-``allow_unclosed_class``, no ``empty_alternates``). They differ from git's in these points:
+The rules are those of its crate globset, as its crate ignore sets it up: no wildcard but "**" matches "/", and a
+backslash escapes. They differ from git's in these points:
 
     [[:alpha:]]     the set of the bytes "[:alph", then a "]": sets have no names
     [a\]            a set of "a" and a backslash, which escapes nothing inside a set

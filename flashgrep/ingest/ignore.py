@@ -20,7 +20,7 @@ from typing import NamedTuple
 from flashgrep.errors import Busy
 from flashgrep.ingest.globset import TooDeep
 from flashgrep.ingest.openat import EXHAUSTED
-from flashgrep.ingest.rules import GIT_RULES, Rule, RuleDialect
+from flashgrep.ingest.rule_dialects import GIT_RULES, Rule, RuleDialect
 from flashgrep.ingest.wildcard import BadGlob, compile_finder, compile_matcher
 
 # What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if a negated pattern does not fit,

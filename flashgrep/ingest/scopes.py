@@ -10,7 +10,7 @@ from typing import Literal
 from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.ingest.outside import States, stat_files
-from flashgrep.ingest.rules import GIT_RULES, RIPGREP_RULES, RuleDialect
+from flashgrep.ingest.rule_dialects import GIT_RULES, RIPGREP_RULES, RuleDialect
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))

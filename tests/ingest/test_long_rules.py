@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, RuleSet, read_rules
-from flashgrep.ingest.rules import GIT_RULES, RIPGREP_RULES, Rule, RuleDialect
+from flashgrep.ingest.rule_dialects import GIT_RULES, RIPGREP_RULES, Rule, RuleDialect
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.wildcard import BadGlob, compile_matcher
 from tests.conftest import DaemonAtHand, MakeProject
