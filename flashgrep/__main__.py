@@ -2,7 +2,7 @@
 
 import sys
 
-from flashgrep.launcher import main
+from flashgrep.cli.launcher import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,11 +17,11 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from flashgrep.connect import as_latin1, send_request, start_daemon
-from flashgrep.connect import connect as connect_daemon
+from flashgrep.base.own_folders import INDEX, store_folder
+from flashgrep.base.paths import GRAMMARS_VARIABLE, Paths
 from flashgrep.daemon import lifecycle
-from flashgrep.own_folders import INDEX, store_folder
-from flashgrep.paths import GRAMMARS_VARIABLE, Paths
+from flashgrep.rpc.connect import as_latin1, send_request, start_daemon
+from flashgrep.rpc.connect import connect as connect_daemon
 from tests.support.workspace import repository
 
 # The duration of an example depends on the machine's load, so there is no deadline.

@@ -9,7 +9,7 @@ import textwrap
 from importlib import import_module
 
 from flashgrep import __version__
-from flashgrep.launcher import read_commands
+from flashgrep.cli.launcher import read_commands
 
 ERROR = 2
 COMMANDS_MODULE = "flashgrep.cli.commands"

@@ -12,29 +12,29 @@ from typer.core import TyperCommand, TyperOption
 from typer.main import get_command, get_group
 
 from flashgrep.cli.app import USAGE
-from flashgrep.launcher import read_commands
+from flashgrep.cli.launcher import read_commands
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
 LOCAL_COMMANDS = {
-    "index": "index_command:index",
-    "doctor": "doctor:doctor",
-    "install": "install_command:install",
-    "pick": "pick:pick",
-    "serve": "daemon_commands:serve",
-    "web": "web_command:web",
-    "uninstall": "install_command:uninstall",
-    "version": "app:print_version",
-    "rpc": "commands:rpc",
-    "mcp": "commands:mcp",
-    "lsp": "commands:lsp",
-    "rg": "commands:rg",
-    "projects": "index_command:app",
-    "store": "index_command:store_app",
-    "scip": "scip_command:app",
-    "team": "team_command:app",
-    "daemon": "daemon_commands:app",
-    "config": "config_command:app",
+    "index": "flashgrep.cli.index_command:index",
+    "doctor": "flashgrep.cli.doctor:doctor",
+    "install": "flashgrep.parts.hosts.install_command:install",
+    "pick": "flashgrep.parts.pick.pick:pick",
+    "serve": "flashgrep.cli.daemon_commands:serve",
+    "web": "flashgrep.parts.http.web_command:web",
+    "uninstall": "flashgrep.parts.hosts.install_command:uninstall",
+    "version": "flashgrep.cli.app:print_version",
+    "rpc": "flashgrep.cli.commands:rpc",
+    "mcp": "flashgrep.cli.commands:mcp",
+    "lsp": "flashgrep.cli.commands:lsp",
+    "rg": "flashgrep.cli.commands:rg",
+    "projects": "flashgrep.cli.index_command:app",
+    "store": "flashgrep.cli.index_command:store_app",
+    "scip": "flashgrep.parts.navigation.scip_command:app",
+    "team": "flashgrep.parts.team.team_command:app",
+    "daemon": "flashgrep.cli.daemon_commands:app",
+    "config": "flashgrep.cli.config_command:app",
 }
 """Module and name of the function or group of every command that is not a method."""
 
@@ -90,10 +90,10 @@ def describe_error(error: typer.TyperException) -> str:
 def load_command(name: str) -> Any:
     """Return the typer command or group of this name, importing what it needs."""
     if name not in LOCAL_COMMANDS:
-        registry = import_module("flashgrep.handlers").REGISTRY
+        registry = import_module("flashgrep.parts.built_in").REGISTRY
         return import_module("flashgrep.cli.method_commands").make_method_command(registry, registry.find_command(name))
     module, _, attribute = LOCAL_COMMANDS[name].partition(":")
-    found = getattr(import_module(f"flashgrep.cli.{module}"), attribute)
+    found = getattr(import_module(module), attribute)
     return get_group(found) if isinstance(found, typer.Typer) else make_command(name, found)
 
 

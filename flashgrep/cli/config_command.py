@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from flashgrep import config
+from flashgrep.base import config
+from flashgrep.base.errors import BadSetting
+from flashgrep.base.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
+from flashgrep.base.project_settings import with_project
 from flashgrep.cli.daemon_client import fail
-from flashgrep.errors import BadSetting
-from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
-from flashgrep.project_settings import with_project
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings.")
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from socket import socket
 from typing import Any, NoReturn, cast
 
-from flashgrep.connect import connect, send_request, try_connect
-from flashgrep.paths import Paths, cache_folder, state_folder
+from flashgrep.base.paths import Paths, cache_folder, state_folder
+from flashgrep.rpc.connect import connect, send_request, try_connect
 
 NOT_RUNNING = 1
 ERROR = 2

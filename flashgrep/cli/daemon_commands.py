@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flashgrep.base.errors import FlashgrepError
 from flashgrep.cli.daemon_client import (
     ask_daemon,
     ask_running,
@@ -24,9 +25,8 @@ from flashgrep.cli.daemon_client import (
     print_status,
     show_status,
 )
-from flashgrep.connect import connect, is_starting, start_daemon
 from flashgrep.daemon import lifecycle
-from flashgrep.errors import FlashgrepError
+from flashgrep.rpc.connect import connect, is_starting, start_daemon
 
 RESTART_SECONDS = 5.0
 """A restart starts the next daemon within milliseconds; a busy machine may take longer."""

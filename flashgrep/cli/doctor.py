@@ -15,16 +15,17 @@ from typing import Any, Literal, NamedTuple
 import typer
 from sqlite_utils import Database
 
-from flashgrep import __version__, config
+from flashgrep import __version__
+from flashgrep.base import config
+from flashgrep.base.damage import Damaged
+from flashgrep.base.errors import BadSetting
+from flashgrep.base.own_folders import INDEX, list_former_files, list_stores, store_folder
+from flashgrep.base.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 from flashgrep.cli.daemon_client import ask_running, find_user_paths
-from flashgrep.damage import Damaged
-from flashgrep.errors import BadSetting
 from flashgrep.index import schema
 from flashgrep.index.segments import Kind
-from flashgrep.index.vectors import vector_files
-from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
-from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
-from flashgrep.search.structural.structural_matcher import INSTALL, is_installed
+from flashgrep.parts.meaning.index.vectors import vector_files
+from flashgrep.parts.structural.structural_matcher import INSTALL, is_installed
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000

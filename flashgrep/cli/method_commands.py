@@ -19,9 +19,9 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
-from flashgrep.handlers.text import Style, escape_controls, find_notes, format_json
-from flashgrep.registry import Handler, Registry, Renderer, usage_of
+from flashgrep.methods.text import Style, escape_controls, find_notes, format_json
 
 NOTHING_FOUND = 1
 QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flashgrep.catalogue import Catalogue
+from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
+from flashgrep.base.path_map import parse_path_map
 from flashgrep.cli.method_commands import PATH_FIELDS, Invocation, Output, parse_line, render
-from flashgrep.cli.rg import plan as rg_plan
-from flashgrep.cli.rg.arguments import Call
-from flashgrep.connect import from_latin1
-from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
-from flashgrep.handlers import REGISTRY
-from flashgrep.handlers.text import Style
-from flashgrep.path_map import parse_path_map
+from flashgrep.methods.text import Style
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.ripgrep import plan as rg_plan
+from flashgrep.parts.ripgrep.arguments import Call
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
-from flashgrep.workspace import Workspace
 
 MOST_ARGUMENTS = 2_000
 """Parsing takes 16 µs an option, during which nobody else is served."""

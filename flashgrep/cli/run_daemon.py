@@ -24,14 +24,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from flashgrep import config
-from flashgrep.catalogue import PROJECTS_FILE
-from flashgrep.connect import WRONG_SETTINGS
-from flashgrep.daemon.lifecycle import hold_lock
-from flashgrep.daemon.log import Log
-from flashgrep.daemon.server import Daemon
-from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.paths import (
+from flashgrep.base import config
+from flashgrep.base.errors import BadSetting, FlashgrepError
+from flashgrep.base.paths import (
     GRAMMARS_FOLDER,
     GRAMMARS_VARIABLE,
     Paths,
@@ -40,7 +35,12 @@ from flashgrep.paths import (
     make_private,
     state_folder,
 )
-from flashgrep.project_settings import with_project
+from flashgrep.base.project_settings import with_project
+from flashgrep.daemon.lifecycle import hold_lock
+from flashgrep.daemon.log import Log
+from flashgrep.daemon.server import Daemon
+from flashgrep.project.catalogue import PROJECTS_FILE
+from flashgrep.rpc.connect import WRONG_SETTINGS
 from flashgrep.rpc.context import RequestContext
 
 MOST_FILES = 65_536

@@ -18,13 +18,13 @@ from anyio.to_thread import run_sync
 
 import flashgrep
 from flashgrep import __version__
-from flashgrep.catalogue import Catalogue
-from flashgrep.connect import as_latin1, from_latin1
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.daemon.listeners import Listeners
-from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.project.stores import describe_stores
+from flashgrep.rpc.connect import as_latin1, from_latin1
 from flashgrep.rpc.context import Extension, RequestContext
-from flashgrep.workspace import Workspace
-from flashgrep.workspace.stores import describe_stores
 
 KIB = 1024
 PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")

@@ -7,8 +7,8 @@ import signal
 import time
 from contextlib import suppress
 
-from flashgrep.errors import Busy
-from flashgrep.paths import PRIVATE_FILE, Paths, make_private
+from flashgrep.base.errors import Busy
+from flashgrep.base.paths import PRIVATE_FILE, Paths, make_private
 
 HANDOVER_SECONDS = 15.0
 """A stopping daemon gives its calls 5 s and its indexers as much; its successor waits longer than both together."""

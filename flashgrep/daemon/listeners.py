@@ -15,12 +15,12 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
-from flashgrep.config import Settings
-from flashgrep.connect import try_connect
-from flashgrep.errors import FlashgrepError, InvalidParams, Unavailable
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
+from flashgrep.base.paths import Paths, make_project_folder, project_socket
+from flashgrep.base.registry import Capabilities, Session
 from flashgrep.mcp.service import Service
-from flashgrep.paths import Paths, make_project_folder, project_socket
-from flashgrep.registry import Capabilities, Session
+from flashgrep.rpc.connect import try_connect
 from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.context import RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
@@ -28,7 +28,7 @@ from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
 from flashgrep.rpc.unix import serve_unix
 
-HTTP_MODULE = "flashgrep.mcp.http.server"
+HTTP_MODULE = "flashgrep.parts.http.wire.server"
 HTTP_READY_SECONDS = 20.0
 HIGHEST_PORT = 65_535
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from flashgrep.paths import PRIVATE_FILE
+from flashgrep.base.paths import PRIVATE_FILE
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 

@@ -15,22 +15,22 @@ import anyio
 import anyio.abc
 
 from flashgrep import __version__
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Loaded, Settings
+from flashgrep.base.config import Loaded, Settings
+from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.paths import PRIVATE_FILE, Paths
 from flashgrep.daemon.control import Control, Subscriptions
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
-from flashgrep.errors import FlashgrepError
-from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
-from flashgrep.paths import PRIVATE_FILE, Paths
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.team.team_link import TeamLink, join_team
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.tcp import auth_extension
 from flashgrep.rpc.wire import Limits
-from flashgrep.team_link import TeamLink, join_team
 
 GRACE_SECONDS = 5.0
 """Seconds that calls in flight get when the daemon is told to stop; longer ones are cancelled."""

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
 
 Name = tuple[bytes, str]
 """The git object id of a content (20 or 32 bytes), and the class of its file's name."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
 from flashgrep.index.grams import Grams
 
 Numbers = npt.NDArray[np.uint32]

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
+from flashgrep.base.own_folders import check_store, identify
 from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileTable
-from flashgrep.index.vectors import vector_files
 from flashgrep.index.writer import Writer, are_current, drop_old_rows
-from flashgrep.own_folders import check_store, identify
+from flashgrep.parts.meaning.index.vectors import vector_files
 
 
 class Loaded(NamedTuple):

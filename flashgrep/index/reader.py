@@ -16,17 +16,19 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from flashgrep.damage import Damaged
-from flashgrep.index import chunks, kept, schema, symbols
-from flashgrep.index.chunks import StoredChunk
+from flashgrep.base.damage import Damaged
+from flashgrep.index import kept, schema
 from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.kept import IndexedTexts, read_known
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
-from flashgrep.index.sieve import apply_filters, drop_wordless
 from flashgrep.index.table import FileRow, TextIds
-from flashgrep.index.vectors import row_type
-from flashgrep.index.word_impacts import names_of
+from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.meaning.index.sieve import apply_filters, drop_wordless
+from flashgrep.parts.meaning.index.vectors import row_type
+from flashgrep.parts.meaning.index.word_impacts import names_of
+from flashgrep.parts.symbols import symbol_table as symbols
 from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
 
@@ -50,7 +52,7 @@ class TextIndex(Protocol):
         """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return the symbol rows of texts, for ``symbols.read_row``; texts without a row are left out."""
+        """Return the symbol rows of texts, for ``symbol_table.read_row``; texts without a row are left out."""
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
@@ -247,7 +249,7 @@ class Reader:
             return symbols.defined_names(connection, among, start, limit)
 
     def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
-        """Return the symbol rows of texts, for ``symbols.read_row``; texts without a row are left out."""
+        """Return the symbol rows of texts, for ``symbol_table.read_row``; texts without a row are left out."""
         with self.transaction() as connection:
             return symbols.packed_of(connection, text_ids)
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
 
 FORMAT = 9
 """Raised when the same tables get another meaning; a change of the tables themselves is detected without it."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
 from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, join, open_block
 from flashgrep.index.schema import take_numbers
 
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     GRAMS = 0
     """Grams by text."""
     WORDS = 1
-    """Words by chunk (``index.word_impacts``)."""
+    """Words by chunk (``parts.meaning.index.word_impacts``)."""
 
 
 class SegmentRow(NamedTuple):

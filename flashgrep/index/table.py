@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.model import clamp
-from flashgrep.path_text import Mask, PathText
+from flashgrep.base.model import clamp
+from flashgrep.base.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
 TextIds = npt.NDArray[np.int64]

@@ -11,13 +11,15 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.damage import Damaged
-from flashgrep.index import chunks, kept, schema, segments, symbols
+from flashgrep.base.damage import Damaged
+from flashgrep.base.languages import name_class
+from flashgrep.index import kept, schema, segments
 from flashgrep.index.postings import Block
 from flashgrep.index.schema import LateStage, take_numbers
 from flashgrep.index.segments import SegmentRow
 from flashgrep.index.table import FileRow
-from flashgrep.languages import name_class
+from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.symbols import symbol_table as symbols
 
 VACUUM_PAGES = 4_000
 """How many freed pages are returned at a time (0.3 s), so that others can write in between."""
@@ -46,7 +48,7 @@ class Text(NamedTuple):
     lines: int
     blob: bytes | None
     name_class: str
-    """The class of its files' names, see ``languages.name_class``."""
+    """The class of its files' names, see ``base.languages.name_class``."""
 
 
 class Reserved(NamedTuple):

@@ -11,11 +11,11 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from flashgrep.base.own_folders import make_store
 from flashgrep.index.schema import LateStage, StageBacklog
 from flashgrep.index.table import FileRow, Mark
 from flashgrep.index.writer import Merging
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.own_folders import make_store
 
 EVENT_BYTES = 256 << 20
 """Maximum size of an event: a batch of some thousand rows; a million files make about 100 MB."""

@@ -15,8 +15,9 @@ import anyio.to_thread
 import numpy as np
 from anyio.abc import TaskGroup
 
-from flashgrep.damage import Damaged
-from flashgrep.errors import Busy
+from flashgrep.base.damage import Damaged
+from flashgrep.base.errors import Busy
+from flashgrep.base.machine import release_memory
 from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.schema import LATE_STAGES, LateStage
@@ -24,7 +25,6 @@ from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.indexer.child import Content, IndexerChild, IndexerFailed, RootLost, StoredPart
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.progress import Progress
-from flashgrep.machine import release_memory
 
 QUIET_SECONDS = 0.1
 """Changes are handed to the indexer once none has come for this long: an editor's save is several events."""

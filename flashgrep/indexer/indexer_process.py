@@ -42,18 +42,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeVar
 
 import orjson
 
-from flashgrep.damage import Damaged
-from flashgrep.errors import Busy, FlashgrepError, ProviderUnavailable
-from flashgrep.index import schema, symbols
+from flashgrep.base.damage import Damaged
+from flashgrep.base.errors import Busy, FlashgrepError, ProviderUnavailable
+from flashgrep.base.languages import language_of
+from flashgrep.base.own_folders import belongs_to
+from flashgrep.index import schema
 from flashgrep.index.schema import StageBacklog
-from flashgrep.index.symbols import StoredSymbols
 from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.revision_texts import RevisionTexts
 from flashgrep.indexer.workers import Texts, WorkerPool, hold_back, prepare, read_texts
-from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
-from flashgrep.languages import language_of
-from flashgrep.own_folders import belongs_to
+from flashgrep.parts.git.revision_texts import RevisionTexts
+from flashgrep.parts.symbols import symbol_table as symbols
+from flashgrep.parts.symbols.parse.isolate import IsolatedParser, Parsed
+from flashgrep.parts.symbols.symbol_table import StoredSymbols
 
 BATCH_BYTES = 16 << 20
 """Bytes of text in a batch, which makes a segment: half a second's work, in four times as much memory."""
@@ -75,7 +76,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 TextT = TypeVar("TextT", bound=tuple[Any, ...])
 
 if TYPE_CHECKING:
-    from flashgrep.indexer.meaning_stages import MeaningStages
+    from flashgrep.parts.meaning.meaning_stages import MeaningStages
 
 
 class Indexer:
@@ -186,7 +187,7 @@ class Indexer:
                 progress = self._store_symbols(project, number)
             else:
                 # Importing these takes as long as everything else here, and the first stages after an edit are urgent.
-                stages: type[MeaningStages] = import_module("flashgrep.indexer.meaning_stages").MeaningStages
+                stages: type[MeaningStages] = import_module("flashgrep.parts.meaning.meaning_stages").MeaningStages
                 meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
                 progress = meaning.store_chunks(embedding) if stage == "chunks" else meaning.store_vectors(embedding)
             for left in progress:

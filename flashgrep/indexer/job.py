@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import orjson
 
-from flashgrep.ingest.openat import RootFolder
+from flashgrep.files.openat import RootFolder
 
 _PACKAGE = Path(__file__).parent.parent
 GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
@@ -75,15 +75,16 @@ def stage_versions() -> Mapping[str, str]:
 
     Reads about 10 MB, once in a process.
     """
-    parse = _PACKAGE / "ingest" / "parse"
+    parse = _PACKAGE / "parts" / "symbols" / "parse"
+    meaning = _PACKAGE / "parts" / "meaning"
     made_by = {
-        "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *parse.glob("*/*.scm")],
+        "symbols": [_PACKAGE / "base" / "languages.py", *parse.glob("*.py"), *parse.glob("*/*.scm")],
         "chunks": [
-            *(_PACKAGE / "indexer").glob("chunk*.py"),
-            _PACKAGE / "index" / "word_impacts.py",
-            _PACKAGE / "identifiers.py",
+            *meaning.glob("chunk*.py"),
+            meaning / "index" / "word_impacts.py",
+            _PACKAGE / "base" / "identifiers.py",
         ],
-        "vectors": [_PACKAGE / "embed" / "data" / "static.npz"],
+        "vectors": [meaning / "embed" / "data" / "static.npz"],
     }
     # The installed grammars, by name and version as their folders spell them.
     library = importlib.util.find_spec("tree_sitter")

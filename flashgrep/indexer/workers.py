@@ -21,17 +21,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
+from flashgrep.base.languages import name_class
+from flashgrep.base.machine import release_memory
+from flashgrep.base.model import Document, Skipped
+from flashgrep.files.extract import AT_ONCE, read_file
+from flashgrep.files.openat import RootFiles, RootFolder
 from flashgrep.index import schema
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.postings import Block, encode, pairs_of
 from flashgrep.index.table import FileRow
 from flashgrep.index.writer import Reserved, Text
-from flashgrep.ingest.extract import AT_ONCE, read_file
-from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.languages import name_class
-from flashgrep.machine import release_memory
-from flashgrep.model import Document, Skipped
 
 RACY_NS = 100_000_000
 """A file written less than this before it was read may be written again within one tick of the file system's clock, and

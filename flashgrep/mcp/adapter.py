@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, UnsupportedVersion
+from flashgrep.base.errors import FlashgrepError, InvalidParams, MethodNotFound, UnsupportedVersion
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
 from flashgrep.mcp.service import CAPABILITIES, INSTRUCTIONS, METHODS, Service
 from flashgrep.rpc.context import Extension, RequestContext

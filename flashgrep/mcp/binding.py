@@ -14,11 +14,11 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 import anyio
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.connect import as_latin1, from_latin1
-from flashgrep.errors import DeadlineExceeded, Forbidden, InvalidParams, NotFound, Unavailable
-from flashgrep.path_map import DRIVE, PathMap, parse_path_map
-from flashgrep.registry import Session, Toolset
+from flashgrep.base.errors import DeadlineExceeded, Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.base.path_map import DRIVE, PathMap, parse_path_map
+from flashgrep.base.registry import Session, Toolset
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.rpc.connect import as_latin1, from_latin1
 from flashgrep.rpc.context import RequestContext
 
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -13,14 +13,14 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from anyio.to_thread import run_sync
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
-from flashgrep.handlers.bootstrap import packaged_skill
-from flashgrep.handlers.text import render_error, render_text
+from flashgrep.base.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
+from flashgrep.base.model import Encoded
+from flashgrep.base.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.tool_schema import input_schema, output_schema
-from flashgrep.model import Encoded
-from flashgrep.registry import MOST_NAME, Handler, Progress, Session
+from flashgrep.methods.bootstrap import packaged_skill
+from flashgrep.methods.text import render_error, render_text
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import encode
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from socket import socket
 
-from flashgrep.connect import NO_SUCH_METHOD, as_latin1, connect_or_alone, send_request
-from flashgrep.paths import PATH_MAP_VARIABLE, Paths, state_folder
-from flashgrep.relay import Relay
+from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, state_folder
+from flashgrep.rpc.connect import NO_SUCH_METHOD, as_latin1, connect_or_alone, send_request
+from flashgrep.rpc.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from flashgrep.registry import Handler, Usage, usage_of
+from flashgrep.base.registry import Handler, Usage, usage_of
 
 SPECIFIED = frozenset({"semantic_search"})
 """Tools whose descriptions are prescribed verbatim by a specification."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern.gram_plan import (
     ANYTHING,
     FOLDS,

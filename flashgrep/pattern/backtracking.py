@@ -19,8 +19,8 @@ from dataclasses import asdict
 from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self
 
-from flashgrep.child_process import ChildEnded, ChildPipes, end_child
-from flashgrep.errors import BadPattern, DeadlineExceeded
+from flashgrep.base.child_process import ChildEnded, ChildPipes, end_child
+from flashgrep.base.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.pattern.matcher import NONE, Span, find_blocks, spans_between
 

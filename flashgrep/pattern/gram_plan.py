@@ -15,7 +15,7 @@ from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
-from flashgrep.checkpoint import checkpoint
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.pattern.regex_tree import (
     NEWLINE,
     Alternation,

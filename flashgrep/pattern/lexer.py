@@ -3,7 +3,7 @@ r"""The lexer of patterns: characters, flags, and escapes (`\n`, `\u{e9}`, `\p{G
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.regex_tree import (
     ANY_BYTE,

@@ -12,8 +12,8 @@ import numpy as np
 import re2
 from re2 import _re2
 
-from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import BadPattern
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.regex_tree import (
     ASCII_WORD,

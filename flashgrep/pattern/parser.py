@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from operator import and_, or_, sub, xor
 
-from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import BadPattern
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.lexer import HINT, Flags, Lexer, Literal, complement, read_escape
 from flashgrep.pattern.regex_tree import (

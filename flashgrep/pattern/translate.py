@@ -8,8 +8,8 @@ omits it; `exact` is then False: the matches are a superset, to be confirmed lin
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import BadPattern
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern.regex_tree import (
     ANY_BYTE,
     ASCII,

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, TypeAlias
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from flashgrep.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
-from flashgrep.registry import Session
+from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
+from flashgrep.base.registry import Session
+from flashgrep.base.scheduler import FLOW
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import (
@@ -25,7 +26,6 @@ from flashgrep.rpc.message import (
 )
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
-from flashgrep.scheduler import FLOW
 
 HANG_UP_POLL = 0.25  # seconds between checks whether a client that ended its input is still there
 CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}

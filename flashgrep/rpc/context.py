@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import anyio.from_thread
 
-from flashgrep.registry import Call, Session
+from flashgrep.base.registry import Call, Session
 from flashgrep.rpc.message import Params, Request
 
 PROGRESS_SECONDS = 0.05

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Protocol, cast
 import anyio
 from pydantic import BaseModel
 
-from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
-from flashgrep.registry import Call, Handler, Progress, Registry, Session
+from flashgrep.base.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
+from flashgrep.base.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
 from flashgrep.rpc.wire import Limits

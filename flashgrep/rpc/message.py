@@ -14,8 +14,8 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from pydantic import BaseModel
 
-from flashgrep.errors import FlashgrepError, InvalidRequest, Parse, TooLarge
-from flashgrep.model import Encoded
+from flashgrep.base.errors import FlashgrepError, InvalidRequest, Parse, TooLarge
+from flashgrep.base.model import Encoded
 from flashgrep.rpc.wire import Limits
 
 JsonId: TypeAlias = str | int | float | None

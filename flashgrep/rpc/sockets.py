@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteStream
 
-from flashgrep.errors import Busy
+from flashgrep.base.errors import Busy
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import error_line
 

@@ -18,8 +18,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
 
-from flashgrep.errors import Busy, Forbidden, InvalidParams
-from flashgrep.registry import Capabilities, Session
+from flashgrep.base.errors import Busy, Forbidden, InvalidParams
+from flashgrep.base.registry import Capabilities, Session
 from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher

@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
-from flashgrep.errors import Conflict, Forbidden
-from flashgrep.paths import check_private
-from flashgrep.registry import Session
+from flashgrep.base.errors import Conflict, Forbidden
+from flashgrep.base.paths import check_private
+from flashgrep.base.registry import Session
 from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import bind_unix

@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import orjson
 
-from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.errors import DeadlineExceeded
-from flashgrep.ingest.columns import Columns, Lines, PositionEncoding
-from flashgrep.lazy import LazyAttribute
-from flashgrep.model import Document, Encoded, Skipped, path_to_json
+from flashgrep.base.checkpoint import Expired, checkpoint, expiring
+from flashgrep.base.errors import DeadlineExceeded
+from flashgrep.base.lazy import LazyAttribute
+from flashgrep.base.model import Document, Encoded, Skipped, path_to_json
+from flashgrep.files.columns import Columns, Lines, PositionEncoding
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
@@ -380,7 +380,7 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
         answer = Search(snapshot, question).run()
     else:
         # Imported here because ranking parses files: its modules take a third of a lookup worker's start.
-        answer = import_module("flashgrep.search.relevance").search_by_relevance(snapshot, question)
+        answer = import_module("flashgrep.parts.symbols.relevance").search_by_relevance(snapshot, question)
     if question.as_json and len(answer.results) > ENCODED_FROM:
         parts: list[bytes] = []
         for start in range(0, len(answer.results), ENCODED_FROM):

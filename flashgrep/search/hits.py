@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flashgrep.ingest.columns import SHOWN, Columns
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files.columns import SHOWN, Columns
 from flashgrep.pattern import LineMatch
 
 LONG_LINE = 1_000

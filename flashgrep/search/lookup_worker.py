@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flashgrep import __version__
-from flashgrep.checkpoint import ending
+from flashgrep.base.checkpoint import ending
+from flashgrep.base.machine import release_memory
+from flashgrep.files.openat import RootFolder
 from flashgrep.index.reader import Identity, Reader
 from flashgrep.index.table import Columns, FileTable, Mark
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.machine import release_memory
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import Ripgrep

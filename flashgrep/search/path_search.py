@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from flashgrep.checkpoint import checkpoint
+from flashgrep.base.checkpoint import checkpoint
 
 NEAR_ENOUGH: Final = 60
 """Lowest similarity, of 100; below it, matches are noise."""

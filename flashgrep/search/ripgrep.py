@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from flashgrep.checkpoint import Expired, blocking, stop_if_over
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.machine import count_cores
-from flashgrep.paths import bundled_ripgrep, find_ripgrep
+from flashgrep.base.checkpoint import Expired, blocking, stop_if_over
+from flashgrep.base.machine import count_cores
+from flashgrep.base.paths import bundled_ripgrep, find_ripgrep
+from flashgrep.files.openat import RootFolder
 from flashgrep.pattern import Pattern
 
 LOOK_SECONDS = 0.1
@@ -134,7 +134,7 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
     """Return the files in which a line may match, in the given order; all of them if ripgrep fails.
 
     Raises:
-        Abandoned, Expired: as ``checkpoint.checkpoint``.
+        Abandoned, Expired: as ``base.checkpoint.checkpoint``.
 
     """
     if not paths:  # ripgrep would search its standard input

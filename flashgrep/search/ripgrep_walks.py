@@ -6,14 +6,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from flashgrep.checkpoint import Expired, expiring
+from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.search.exact import MANY_FILES, SHOWING_SECONDS, UNCOUNTED, Answer, Question, find_candidates, search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from flashgrep.ingest.walk import Walker
+    from flashgrep.files.walk import Walker
 
 MOST_FOUND = 2_000
 """Most matching files that are read and counted before there is a listing (0.1 s); with more, listing comes first."""

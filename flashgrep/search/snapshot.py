@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from flashgrep.checkpoint import checkpoint
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.model import Document, FileStat, Skipped
+from flashgrep.files.extract import read_file
+from flashgrep.files.openat import RootFiles, RootFolder
 from flashgrep.index.reader import Reader, TextIndex
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.ingest.extract import read_file
-from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.ripgrep import Ripgrep
 
 if TYPE_CHECKING:  # lookup workers use neither, and start sooner without
-    from flashgrep.ingest.buffers import UnsavedText
-    from flashgrep.servers.pool import ServerPool
+    from flashgrep.files.buffers import UnsavedText
+    from flashgrep.parts.navigation.servers.pool import ServerPool
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of the file table, ascending: files by path."""

@@ -6,7 +6,7 @@ import subprocess
 from contextlib import closing
 from typing import Any
 
-from flashgrep.handlers import REGISTRY
+from flashgrep.parts.built_in import REGISTRY
 from scripts.attacks.target import Outcome, Target, exchange, harmless, tcp
 from tests.conftest import BOUND, FGREP
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from flashgrep.handlers import REGISTRY
+from flashgrep.parts.built_in import REGISTRY
 from scripts.attacks.target import Outcome, Target, harmless
 
 PATH_FIELDS = ("file_path", "path", "src", "dst", "repo_override_path")

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.read import SliceQuery, read_slice
-from flashgrep.edit.root import Root
-from flashgrep.edit.write import WriteRequest, write_file
+from flashgrep.files.editor import Editor
+from flashgrep.files.read import SliceQuery, read_slice
+from flashgrep.files.root import Root
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.parts.edit.write import WriteRequest, write_file
 from scripts.benchmarks.rows import Row, most, p50
 from scripts.benchmarks.timing import Times, repeated
 

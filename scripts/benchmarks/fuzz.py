@@ -20,7 +20,7 @@ import anyio
 from hypothesis import seed
 from hypothesis.errors import HypothesisException
 
-from flashgrep.errors import FlashgrepError
+from flashgrep.base.errors import FlashgrepError
 from scripts.benchmarks import rg_calls
 from tests.faults import test_index, test_kill
 from tests.search import test_truth

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
-from flashgrep.own_folders import store_folder
+from flashgrep.base.own_folders import store_folder
 from scripts.benchmarks.machine import TreeFacts
 from scripts.benchmarks.private import Client, Private
 from scripts.benchmarks.rows import Row, most, p50

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flashgrep.base.paths import Paths
 from flashgrep.daemon import lifecycle
-from flashgrep.paths import Paths
 from flashgrep.rpc import longpath
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))

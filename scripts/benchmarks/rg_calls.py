@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flashgrep.cli.rg.arguments import COVER, HARMLESS, PATTERN_FLAGS, flag_table
-from flashgrep.paths import bundled_ripgrep
+from flashgrep.base.paths import bundled_ripgrep
+from flashgrep.parts.ripgrep.arguments import COVER, HARMLESS, PATTERN_FLAGS, flag_table
 from scripts.benchmarks.private import FGREP, Client, private_daemon
 from tests.support.rg_tree import BOUND, TIMES, make_tree
 

@@ -19,16 +19,16 @@ from pathlib import Path
 
 import anyio
 
-from flashgrep.config import Settings
-from flashgrep.handlers import REGISTRY
-from flashgrep.machine import count_cores
-from flashgrep.registry import Call, Session
-from flashgrep.team import access, migrations
-from flashgrep.team.database import connect
-from flashgrep.team.jobs import Team
-from flashgrep.team.migrations import SHARDED
-from flashgrep.team.store_connection import Store
-from flashgrep.team.team_catalogue import ACCESS, TeamCatalogue
+from flashgrep.base.config import Settings
+from flashgrep.base.machine import count_cores
+from flashgrep.base.registry import Call, Session
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.team import access, migrations
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.jobs import Team
+from flashgrep.parts.team.migrations import SHARDED
+from flashgrep.parts.team.store_connection import Store
+from flashgrep.parts.team.team_catalogue import ACCESS, TeamCatalogue
 from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60

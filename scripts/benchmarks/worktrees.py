@@ -19,8 +19,8 @@ from pathlib import Path
 
 import anyio
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
+from flashgrep.base.config import Settings
+from flashgrep.project.catalogue import Catalogue
 from scripts.benchmarks.private import Client, Private, adopt, private_daemon, wait_until
 from scripts.benchmarks.targets import targets_for
 from scripts.benchmarks.timing import program, repeated

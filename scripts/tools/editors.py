@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashgrep.base.paths import Paths
 from flashgrep.daemon.lifecycle import find_holder
-from flashgrep.paths import Paths
 from scripts.tools.language_servers import compare_servers, measure_editors
 from scripts.tools.parcels import make_parcels
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep.search.research.research_walk import Research
-from flashgrep.search.resolution.conformance import is_interface
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.resolution.conformance import is_interface
 from scripts.tools.eval_uses import Folder, Place, Told, draw, place_of
 
 MOST: Final = 300

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from flashgrep.ingest.walk import Walker
+from flashgrep.files.walk import Walker
 from flashgrep.search.path_search import search_paths
 
 WORDS: Final = re.compile(r"[_\-./]|(?<=[a-z])(?=[A-Z])")

@@ -19,13 +19,13 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from flashgrep.search.structural.structural_search import (
+from flashgrep.parts.structural.structural_search import (
     StructuralAnswer,
     StructuralQuestion,
     choose_languages,
     search_structural,
 )
-from flashgrep.workspace import Workspace, WorkspaceOptions
+from flashgrep.project import Workspace, WorkspaceOptions
 
 SHOWN: Final = 3
 """Differences printed per pattern."""

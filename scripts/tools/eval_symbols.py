@@ -28,11 +28,11 @@ from typing import Any, Final
 
 import anyio
 
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.navigation.research.research_walk import Research
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.search.exact import Question, search
-from flashgrep.search.research.research_walk import Research
-from flashgrep.workspace import Workspace, WorkspaceOptions
 from scripts.tools.eval_definitions import CTAGS, JUDGED, Tag, broken, ctags, definitions
 from scripts.tools.eval_implements import compare_implements
 from scripts.tools.eval_uses import Folder, compare_uses, report_told

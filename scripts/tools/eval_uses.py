@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep.search.research.research_walk import Research
-from flashgrep.search.symbol_source import ReadResult, parse_file
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
 TARGETS: Final = 40
 """Definitions per kind whose uses are compared."""

@@ -11,14 +11,15 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from flashgrep import __version__, config
+from flashgrep import __version__
+from flashgrep.base import config
+from flashgrep.base.languages import LANGUAGES, SYNTAX, WORDS
+from flashgrep.base.paths import bundled_ripgrep
+from flashgrep.base.registry import Handler
+from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.commands import LOCAL_COMMANDS, load_command
-from flashgrep.handlers import REGISTRY
-from flashgrep.languages import LANGUAGES, SYNTAX, WORDS
-from flashgrep.launcher import LOCAL
-from flashgrep.paths import bundled_ripgrep
-from flashgrep.registry import Handler
-from flashgrep.vocabulary import FLAGS, SYNONYMS
+from flashgrep.cli.launcher import LOCAL
+from flashgrep.parts.built_in import REGISTRY
 
 HEAD = """# flashgrep: reference of methods
 
@@ -86,12 +87,12 @@ def generated() -> dict[Path, str]:
     return {
         root / "skills" / "reference.md": reference,
         root / ".flashgrep.example": config.format_example(),
-        root / "flashgrep" / "cli" / "rg" / "flags.tsv": _ripgrep_flags(),
+        root / "flashgrep" / "parts" / "ripgrep" / "flags.tsv": _ripgrep_flags(),
         **{
             path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
-        root / "flashgrep" / "commands.tsv": _commands(),
+        root / "flashgrep" / "cli" / "commands.tsv": _commands(),
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),

@@ -58,7 +58,7 @@ class Mutant:
 TARGETS: Final = (
     Target("pattern", "flashgrep/pattern/*.py", ("tests/pattern/test_*.py",)),
     Target("rpc", "flashgrep/rpc/dispatch.py", ("tests/rpc/test_dispatch.py",)),
-    Target("edit", "flashgrep/edit/write.py", ("tests/edit/test_write_results.py", "tests/edit/test_writing.py")),
+    Target("edit", "flashgrep/parts/edit/write.py", ("tests/edit/test_write_results.py", "tests/edit/test_writing.py")),
 )
 
 

@@ -55,6 +55,8 @@ class Checkout:
             self.members.setdefault(name, set()).update(list_names(tree))
             if path.stem != "__init__":
                 self.members.setdefault(path.parent.name, set()).add(path.stem)
+            else:
+                self.members.setdefault(path.parent.parent.name, set()).add(name)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef):
                     self.members.setdefault(node.name, set()).update(list_names(node))
@@ -66,7 +68,9 @@ class Checkout:
         }
         self.names = set(self.members).union(*self.members.values(), *map(_list_words, self.modules.values()))
         self.names.update(dir(builtins))
-        self.commands = {line.partition("\t")[0] for line in (self.package / "commands.tsv").read_text().splitlines()}
+        self.commands = {
+            line.partition("\t")[0] for line in (self.package / "cli" / "commands.tsv").read_text().splitlines()
+        }
         self.settings = set(_list_settings((root / ".flashgrep.example").read_text(encoding="utf-8")))
 
     def _list_bases(self) -> Iterator[tuple[str, list[str]]]:

@@ -1,1 +1,1 @@
-"""The training of the embedded default model: from permissively licensed packages to ``embed/data/static.npz``."""
+"""The training of the embedded default model: from permissive packages to ``parts/meaning/embed/data/static.npz``."""

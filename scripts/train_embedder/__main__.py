@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from flashgrep.embed.static import DATA
+from flashgrep.parts.meaning.embed.static import DATA
 from scripts.train_embedder import (
     blend,
     clean,

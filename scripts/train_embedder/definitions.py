@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 
-from flashgrep.ingest.parse.grammar import load_language
+from flashgrep.parts.symbols.parse.grammar import load_language
 from scripts.train_embedder.languages import QUERIES
 
 _BETWEEN: Final = re.compile(r"\s*(?:@|#\[|template\b|export\s*$|\[\w)")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.static import FORMAT, StaticEmbedder, load
+from flashgrep.parts.meaning.embed.static import FORMAT, StaticEmbedder, load
 
 Floats = npt.NDArray[np.float32]
 
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
 
 def write(model: Model, quantiles: Floats, path: Path) -> None:
-    """Write the shipped layout, described in ``flashgrep.embed.static``.
+    """Write the shipped layout, described in ``flashgrep.parts.meaning.embed.static``.
 
     Raises:
         ValueError: the file is too large for a wheel.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.interface import Embedder
+from flashgrep.parts.meaning.embed.interface import Embedder
 
 BEST: Final = 10
 LEXICAL, DENSE = 0.4, 0.6

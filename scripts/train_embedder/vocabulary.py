@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.static import Vocabulary
+from flashgrep.parts.meaning.embed.static import Vocabulary
 from scripts.train_embedder.corpus import Corpus
 from scripts.train_embedder.ragged import Ints, Ragged
 

@@ -1,6 +1,6 @@
 """Sub-words, by the same rules as in the shipped embedder."""
 
-from flashgrep.identifiers import find_identifiers, split_words
+from flashgrep.base.identifiers import find_identifiers, split_words
 
 
 def words(text: str) -> list[str]:

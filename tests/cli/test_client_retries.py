@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep import client
+from flashgrep.cli import client
 from tests.conftest import BOUND, short_folder
 
 VERSION = {"version": "99.9", "folder": "", "changed": False}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.handlers import REGISTRY
-from flashgrep.launcher import read_commands
-from flashgrep.paths import bundled_ripgrep
+from flashgrep.base.paths import bundled_ripgrep
+from flashgrep.cli.launcher import read_commands
+from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flashgrep.connect import DETACH
+from flashgrep.rpc.connect import DETACH
 from scripts.tools.first_run import FIRST_QUERIES
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep import __version__
-from flashgrep.cli import jsonc
-from flashgrep.cli.host_settings import Change, parse, plan_entry, take_back, write_change
-from flashgrep.cli.hosts import HOSTS, SERVER, Host, locate_folders
-from flashgrep.errors import InvalidParams
+from flashgrep.base.errors import InvalidParams
+from flashgrep.parts.hosts import jsonc
+from flashgrep.parts.hosts.host_settings import Change, parse, plan_entry, take_back, write_change
+from flashgrep.parts.hosts.hosts import HOSTS, SERVER, Host, locate_folders
 from tests.conftest import FGREP
 
 pytestmark = pytest.mark.slow

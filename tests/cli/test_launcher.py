@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.launcher import PROTOCOLS, guess_command, is_filter, read_commands
+from flashgrep.cli.launcher import PROTOCOLS, guess_command, is_filter, read_commands
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import Field
 
+from flashgrep.base.registry import Call, Handler, Params, Registry, Usage, handler
 from flashgrep.cli.method_commands import Invocation, Output, parse_line
-from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Call, Handler, Params, Registry, Usage, handler
+from flashgrep.parts.built_in import REGISTRY
 
 
 class OddParams(Params):

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.cli.method_commands import render
-from flashgrep.handlers.navigation import render_targets
-from flashgrep.handlers.query import render_query
-from flashgrep.handlers.reading import render_slice
-from flashgrep.handlers.symbols import render_map, render_outline, render_symbols
-from flashgrep.handlers.text import FOR_MODEL, Style, format_time
+from flashgrep.methods.query import render_query
+from flashgrep.methods.reading import render_slice
+from flashgrep.methods.text import FOR_MODEL, Style, format_time
+from flashgrep.parts.navigation.methods import render_targets
+from flashgrep.parts.symbols.methods import render_map, render_outline, render_symbols
 
 HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
 

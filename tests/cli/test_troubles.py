@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.own_folders import INDEX, store_folder
 from flashgrep.cli.daemon_client import status_rows
 from flashgrep.cli.doctor import CheckResult, check_machine, check_project
-from flashgrep.errors import InvalidParams
-from flashgrep.own_folders import INDEX, store_folder
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
@@ -94,7 +94,7 @@ def test_doctor_tells_which_fgrep_the_shell_finds(cold_daemon: DaemonAtHand, tmp
     other.write_text("#!/bin/sh\nexec grep -F\n")
     other.chmod(0o755)
     assert checks(cold_daemon)["PATH"] == f"warn fgrep is {other}, another program; use flashgrep"
-    other.write_text("#!/usr/bin/python\nfrom flashgrep.client import main\n")
+    other.write_text("#!/usr/bin/python\nfrom flashgrep.cli.client import main\n")
     assert checks(cold_daemon)["PATH"] == f"ok {other}"
 
 

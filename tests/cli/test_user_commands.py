@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.cli.hosts import HOSTS, locate_folders
+from flashgrep.parts.hosts.hosts import HOSTS, locate_folders
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import token_of
 

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.own_folders import INDEX, make_store, store_folder
+from flashgrep.base.config import Settings
+from flashgrep.base.own_folders import INDEX, make_store, store_folder
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.mcp_clients import shim_wire
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.config import Loaded, Settings, load
-from flashgrep.project_settings import MAX_BYTES, MAX_WARNINGS, with_project
+from flashgrep.base.config import Loaded, Settings, load
+from flashgrep.base.project_settings import MAX_BYTES, MAX_WARNINGS, with_project
 from tests.conftest import DaemonAtHand, MakeProject
 
 QUICK_SECONDS = 2.0

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from platformdirs import macos, unix
 
-from flashgrep import config
-from flashgrep.config import Settings, load
-from flashgrep.errors import BadSetting
-from flashgrep.paths import Paths, cache_folder, config_file, make_private, state_folder
-from flashgrep.project_settings import with_project
+from flashgrep.base import config
+from flashgrep.base.config import Settings, load
+from flashgrep.base.errors import BadSetting
+from flashgrep.base.paths import Paths, cache_folder, config_file, make_private, state_folder
+from flashgrep.base.project_settings import with_project
 
 
 def write(path: Path, text: str) -> Path:
@@ -45,7 +45,7 @@ def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path)
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    package = Path(config.__file__).parent
+    package = Path(config.__file__).parents[1]
     code = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "config.py")
     sections_are_passed_on = {key: key.rpartition(".")[2] for key, _ in config.list_settings()}
     assert not [

@@ -18,9 +18,9 @@ import pytest
 
 from flashgrep.cli import daemon_commands
 from flashgrep.cli.daemon_commands import stop_daemon
-from flashgrep.connect import StartFailed, start_daemon, try_connect
-from flashgrep.connect import connect as connect_to_daemon
 from flashgrep.daemon import lifecycle
+from flashgrep.rpc.connect import StartFailed, start_daemon, try_connect
+from flashgrep.rpc.connect import connect as connect_to_daemon
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
@@ -289,7 +289,7 @@ def test_a_removed_project_loses_its_socket_and_folder(daemon: DaemonAtHand, pro
 def test_a_daemon_that_cannot_start_says_where_to_look(
     cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.connect.DAEMON_MODULE", "flashgrep.no_such_module")
+    monkeypatch.setattr("flashgrep.rpc.connect.DAEMON_MODULE", "flashgrep.no_such_module")
     with pytest.raises(StartFailed, match=r"No module named flashgrep.no_such_module .see .*crash\.log"):
         start_daemon(cold_daemon.paths, cold_daemon.environ)
     assert "no_such_module" in Path(cold_daemon.paths.crash_log).read_text()

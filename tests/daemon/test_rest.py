@@ -8,13 +8,13 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from flashgrep import catalogue as module
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Call, Session
-from flashgrep.search.symbol_source import forget_parsed_files, parse_and_keep
-from flashgrep.workspace import project
+from flashgrep.base.config import Settings
+from flashgrep.base.registry import Call, Session
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.symbols.symbol_source import forget_parsed_files, parse_and_keep
+from flashgrep.project import catalogue as module
+from flashgrep.project import project
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import BOUND
 
 

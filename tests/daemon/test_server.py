@@ -16,11 +16,11 @@ import pytest
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.config import Loaded, Settings, Tcp
+from flashgrep.base.config import Loaded, Settings, Tcp
+from flashgrep.base.paths import Paths
 from flashgrep.daemon import server
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon, read_token
-from flashgrep.paths import Paths
 from flashgrep.rpc.context import RequestContext
 from tests.conftest import BOUND, short_folder
 

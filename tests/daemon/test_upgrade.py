@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import flashgrep
-from flashgrep import connect
 from flashgrep.daemon import lifecycle
+from flashgrep.rpc import connect
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 

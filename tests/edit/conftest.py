@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.edit.editor import Editor
+from flashgrep.files.editor import Editor
 from tests.edit.harness import root_at
 
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from flashgrep.edit.root import Root
+from flashgrep.files.root import Root
 
 
 def state_of(folder: Path) -> Path:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit import files
-from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
-from flashgrep.edit.encoding import decode
-from flashgrep.edit.files import WriteOptions
-from flashgrep.edit.read import SliceQuery, read_slice
-from flashgrep.edit.write import WriteRequest, write_file
-from flashgrep.errors import Conflict, InvalidParams
+from flashgrep.base.errors import Conflict, InvalidParams
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.files.encoding import decode
+from flashgrep.files.read import SliceQuery, read_slice
+from flashgrep.parts.edit import files
+from flashgrep.parts.edit.batch import Operation, write_batch
+from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.parts.edit.files import WriteOptions
+from flashgrep.parts.edit.write import WriteRequest, write_file
 from tests.edit.harness import root_at
 
 ACCENTS = "# déjà été\n".encode()

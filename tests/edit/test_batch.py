@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit.batch import BatchResult, Mode, Operation, write_batch
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.edits import LineEdit, Precondition, TextEdit
-from flashgrep.edit.journal import recover
-from flashgrep.edit.write import WriteRequest
-from flashgrep.errors import TooLarge
+from flashgrep.base.errors import TooLarge
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.parts.edit.batch import BatchResult, Mode, Operation, write_batch
+from flashgrep.parts.edit.edits import LineEdit, Precondition, TextEdit
+from flashgrep.parts.edit.journal import recover
+from flashgrep.parts.edit.write import WriteRequest
 from tests.edit.harness import root_at, state_of
 
 
@@ -196,12 +196,12 @@ def test_a_batch_of_too_many_operations_is_refused(tmp_path: Path) -> None:
 
 VICTIM = """
 import os, signal, sys
-from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.edits import Precondition
-from flashgrep.edit.root import Root
-from flashgrep.edit.write import WriteRequest
+from flashgrep.parts.edit.batch import Operation, write_batch
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.files.editor import Editor
+from flashgrep.parts.edit.edits import Precondition
+from flashgrep.files.root import Root
+from flashgrep.parts.edit.write import WriteRequest
 
 folder, fatal, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -254,10 +254,10 @@ def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: st
 
 SINGLE = """
 import os, signal, sys
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.root import Root
-from flashgrep.edit.write import WriteRequest, write_file
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.files.editor import Editor
+from flashgrep.files.root import Root
+from flashgrep.parts.edit.write import WriteRequest, write_file
 
 fatal = sys.argv[2]
 step = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == fatal else None

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit import files, transfer
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
-from flashgrep.edit.read import SliceQuery, read_slice
-from flashgrep.edit.root import Root, is_protected
-from flashgrep.edit.write import WriteRequest, write_file
-from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from flashgrep.own_folders import PrivateFolders
+from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.base.own_folders import PrivateFolders
+from flashgrep.files.editor import Editor
+from flashgrep.files.read import SliceQuery, read_slice
+from flashgrep.files.root import Root, is_protected
+from flashgrep.parts.edit import files, transfer
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.parts.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
+from flashgrep.parts.edit.write import WriteRequest, write_file
 from tests.edit.harness import root_at, state_of
 
 SENTINEL = "nobody's business\n"

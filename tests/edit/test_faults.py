@@ -18,14 +18,14 @@ pytestmark = pytest.mark.slow
 
 CHILD = """
 import codecs, json, os, resource, sys
-from flashgrep.edit import files, transfer
-from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.files import WriteOptions
-from flashgrep.edit.root import Root
-from flashgrep.edit.write import WriteRequest, write_file
-from flashgrep.errors import FlashgrepError
+from flashgrep.parts.edit import files, transfer
+from flashgrep.parts.edit.batch import Operation, write_batch
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.files.editor import Editor
+from flashgrep.parts.edit.files import WriteOptions
+from flashgrep.files.root import Root
+from flashgrep.parts.edit.write import WriteRequest, write_file
+from flashgrep.base.errors import FlashgrepError
 
 folder, what, preparation = sys.argv[1:4]
 exec(preparation)

@@ -18,15 +18,15 @@ import anyio.lowlevel
 import pytest
 from pydantic import TypeAdapter
 
-from flashgrep.edit import files
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
-from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
-from flashgrep.handlers import editing, reading
-from flashgrep.handlers import files as file_methods
-from flashgrep.ingest.buffers import Buffers
-from flashgrep.registry import Call, Capabilities, Registry, Session
-from flashgrep.search.symbols.symbol_search import BestDefinition
+from flashgrep.base.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
+from flashgrep.base.registry import Call, Capabilities, Registry, Session
+from flashgrep.files.buffers import Buffers
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.files.read import SliceQuery, SliceResult, read_slice
+from flashgrep.methods import reading
+from flashgrep.parts.edit import file_methods, files
+from flashgrep.parts.edit import methods as editing
+from flashgrep.parts.symbols.symbol_search import BestDefinition
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
-from flashgrep.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
+from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.files.read import SliceQuery, SliceResult, read_slice
 from tests.edit.harness import root_at
 
 TINY = Limits(whole_bytes=64)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.edit import files, transfer
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
-from flashgrep.edit.journal import recover
-from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
+from flashgrep.base.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.parts.edit import files, transfer
+from flashgrep.parts.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
+from flashgrep.parts.edit.journal import recover
 from tests.edit.harness import root_at
 
 ANY = WriteOptions(overwrite=True, parents=True)
@@ -304,10 +304,10 @@ def test_a_file_moved_onto_a_hard_link_of_itself_is_there_once(editor: Editor, t
 
 VICTIM = """
 import os, signal, sys
-from flashgrep.edit import transfer
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.files import WriteOptions
-from flashgrep.edit.root import Root
+from flashgrep.parts.edit import transfer
+from flashgrep.files.editor import Editor
+from flashgrep.parts.edit.files import WriteOptions
+from flashgrep.files.root import Root
 
 folder, what, fatal = sys.argv[1:]
 

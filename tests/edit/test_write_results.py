@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit, format_diff
-from flashgrep.edit.write import WriteRequest, check_size, write_file
-from flashgrep.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.base.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit, format_diff
+from flashgrep.parts.edit.write import WriteRequest, check_size, write_file
 from tests.edit.harness import root_at, sha
 
 SIX = b"one\ntwo\nthree\nfour\nfive\nsix\n"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.edits import LineEdit, Precondition, TextEdit
-from flashgrep.edit.write import WriteRequest, write_file
-from flashgrep.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.base.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.files.editor import Editor, Limits
+from flashgrep.parts.edit.edits import LineEdit, Precondition, TextEdit
+from flashgrep.parts.edit.write import WriteRequest, write_file
 from tests.edit.harness import root_at, sha
 
 KINDS = [

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.cli.pick import make_editor_command
+from flashgrep.parts.pick.pick import make_editor_command
 from scripts.tools.editors import find_eglot, run_emacs
 from scripts.tools.parcels import make_parcels
 from tests.conftest import FGREP, DaemonAtHand

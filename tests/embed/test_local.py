@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.config import Embedding, Settings
-from flashgrep.embed import available, open_embedder
-from flashgrep.embed.local import _StaticTable, fingerprint, open_folder, read_tensors, tensor_names
-from flashgrep.errors import ProviderUnavailable
+from flashgrep.base.config import Embedding, Settings
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.embed import available, open_embedder
+from flashgrep.parts.meaning.embed.local import _StaticTable, fingerprint, open_folder, read_tensors, tensor_names
 
 WORDS = ["[UNK]", "read", "file", "write", "the"]
 ROWS = np.array([[9, 9, 9], [1, 0, 0], [0, 1, 0], [0, 0, 2], [0.5, 0.5, 0.5]], np.float32)

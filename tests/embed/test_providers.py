@@ -8,11 +8,11 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from flashgrep import config
-from flashgrep.config import Embedding, Settings
-from flashgrep.embed import available, open_embedder, providers, static
-from flashgrep.errors import BadSetting, ProviderUnavailable
-from flashgrep.project_settings import with_project
+from flashgrep.base import config
+from flashgrep.base.config import Embedding, Settings
+from flashgrep.base.errors import BadSetting, ProviderUnavailable
+from flashgrep.base.project_settings import with_project
+from flashgrep.parts.meaning.embed import available, open_embedder, providers, static
 from tests.embed.models import DIMS, write_model
 from tests.support.embed_server import DIMS as API_DIMS
 from tests.support.embed_server import Api, Reply, serving

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.config import Refinement, Settings
-from flashgrep.embed.models import MAX_ANSWER, MAX_WORDS, Refiner, add_words, open_refiner
-from flashgrep.errors import ProviderUnavailable
+from flashgrep.base.config import Refinement, Settings
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.embed.models import MAX_ANSWER, MAX_WORDS, Refiner, add_words, open_refiner
 from tests.support.embed_server import Api, Reply, serving
 
 QUERY, PROMPT = "retry", "Where do we retry uploads when the S3Client.put_object call fails? Please find the code"

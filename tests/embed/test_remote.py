@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.embed import http_api
-from flashgrep.embed.http_api import Endpoint, RetryPolicy
-from flashgrep.embed.interface import ModelEmbedder
-from flashgrep.embed.providers import OLLAMA, OPENAI, VOYAGE, Dialect, RemoteModel
-from flashgrep.errors import ProviderUnavailable
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.embed import http_api
+from flashgrep.parts.meaning.embed.http_api import Endpoint, RetryPolicy
+from flashgrep.parts.meaning.embed.interface import ModelEmbedder
+from flashgrep.parts.meaning.embed.providers import OLLAMA, OPENAI, VOYAGE, Dialect, RemoteModel
 from tests.support.embed_server import DIMS, Api, Reply, openai_reply, serving, unit, vector
 
 QUICK = RetryPolicy(timeout=5, attempts=4, first_wait=0.001, longest_wait=2)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.config import Reranking, Settings
-from flashgrep.embed.models import MAX_CHARS, HttpReranker, open_reranker
-from flashgrep.errors import ProviderUnavailable
+from flashgrep.base.config import Reranking, Settings
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.embed.models import MAX_CHARS, HttpReranker, open_reranker
 from tests.support.embed_server import Api, Reply, overlap, ranking, serving
 
 DOCUMENTS = ["read a file", "write a file to disk", "nothing", "parse the configuration file"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.embed.interface import Scale
-from flashgrep.embed.static import DATA, MAX_CHARS, REMEMBERED, StaticEmbedder, Vocabulary, load
-from flashgrep.errors import ProviderUnavailable
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.embed.interface import Scale
+from flashgrep.parts.meaning.embed.static import DATA, MAX_CHARS, REMEMBERED, StaticEmbedder, Vocabulary, load
 from tests.embed.models import DIMS, WORDS, write_model
 
 LETTERS = "aAbgGtTrReEdDconfigHTTPv2_ 4.-é\n"

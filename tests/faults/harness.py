@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from flashgrep.workspace import Workspace
+from flashgrep.project import Workspace
 from tests.support.truth import ripgrep
 from tests.support.workspace import BOUND, ask
 

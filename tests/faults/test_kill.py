@@ -10,11 +10,11 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from flashgrep.base.paths import project_socket
 from flashgrep.indexer.progress import WITH_ALL_GRAMS
-from flashgrep.paths import project_socket
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.faults.harness import PATTERNS, agree, changing, fill, indexed, integrity, kill, truth
 from tests.support.workspace import BOUND, index_of, opened, put

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.damage import Damaged, inflate
-from flashgrep.index import chunks
-from flashgrep.ingest.parse import unpack
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.search.symbol_source import forget_parsed_files
-from flashgrep.workspace import Workspace
+from flashgrep.base.damage import Damaged, inflate
+from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.symbols.parse import unpack
+from flashgrep.parts.symbols.symbol_source import forget_parsed_files
+from flashgrep.project import Workspace
 from tests.support.meaning import FILES, settled
 from tests.support.workspace import BOUND, index_of, opened, put
 

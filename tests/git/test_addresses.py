@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.git.repository import name_address
+from flashgrep.parts.git.repository import name_address
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.model import Document
-from flashgrep.search.changes import FileChange, State, compare_states, describe_change, find_hunks
-from flashgrep.workspace import Workspace
+from flashgrep.base.model import Document
+from flashgrep.parts.git.changes import FileChange, State, compare_states, describe_change, find_hunks
+from flashgrep.project import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.git import commit, diff, diff_revision, git
 from tests.support.workspace import opened, put

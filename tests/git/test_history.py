@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.errors import FlashgrepError
-from flashgrep.git import repository
-from flashgrep.git.repository import Repository
-from flashgrep.handlers.history import render_revisions
-from flashgrep.handlers.text import Style
-from flashgrep.workspace import Workspace
+from flashgrep.base.errors import FlashgrepError
+from flashgrep.methods.text import Style
+from flashgrep.parts.git import repository
+from flashgrep.parts.git.history_methods import render_revisions
+from flashgrep.parts.git.repository import Repository
+from flashgrep.project import Workspace
 from tests.conftest import DaemonAtHand
 from tests.support.git import commit, git
 from tests.support.workspace import opened, put

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
-from flashgrep.git import program, repository
-from flashgrep.ingest import scopes
+from flashgrep.base.errors import FlashgrepError, Forbidden, NotFound, Unavailable
+from flashgrep.files import scopes
+from flashgrep.parts.git import program, repository
+from flashgrep.parts.git.changes import compare_states
 from flashgrep.pattern import Pattern
-from flashgrep.search.changes import compare_states
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.support.git import IDENTITY, commit, git
 from tests.support.workspace import files_with, opened, put
 

@@ -14,10 +14,10 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.workspace import Workspace
 from tests.git.test_revisions import WORDS, write_at_random
 from tests.support.git import ask_revision as ask
 from tests.support.git import commit, git, grep

@@ -9,15 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.git.program import Git
-from flashgrep.git.repository import Repository
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files.openat import RootFolder
+from flashgrep.parts.git import revision
+from flashgrep.parts.git.changes import compare_states
+from flashgrep.parts.git.program import Git
+from flashgrep.parts.git.repository import Repository
 from flashgrep.pattern import Pattern
-from flashgrep.search import revision
-from flashgrep.search.changes import compare_states
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.support.git import commit, git
 from tests.support.workspace import cancelled_at, opened, put
 

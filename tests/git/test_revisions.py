@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.index import schema, segments
 from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question, search
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.workspace import Workspace
 from tests.support.git import ask_revision as ask
 from tests.support.git import commit, git, grep
 from tests.support.workspace import opened, put

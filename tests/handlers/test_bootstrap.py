@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import NotFound, Unavailable
-from flashgrep.handlers import REGISTRY, bootstrap
+from flashgrep.base.errors import NotFound, Unavailable
+from flashgrep.methods import bootstrap
+from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 NAMES = ["bootstrap_skill", "flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot"]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.ingest.finder import GlobPage, Window, find, folder_of
-from flashgrep.ingest.globs import GlobOptions, PathFilter
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.files.finder import GlobPage, Window, find, folder_of
+from flashgrep.files.globs import GlobOptions, PathFilter
 
 PIECES = ["**/", "**", "*", "?", "[ab]", "[!a]", "{a,b}"]
 FIRST = Window()

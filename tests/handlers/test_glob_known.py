@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.finder import GlobPage, find
-from flashgrep.ingest.globs import GlobOptions
-from flashgrep.workspace import Workspace, file_tree
+from flashgrep.files.finder import GlobPage, find
+from flashgrep.files.globs import GlobOptions
+from flashgrep.project import Workspace, file_tree
 from tests.support.workspace import cancelled_at, opened, put, repository
 
 FOLDERS = ["", "a/", "a/b/", "out/", "out/deep/", "a/out/", ".h/", "kept/"]

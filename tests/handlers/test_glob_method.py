@@ -10,11 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.listing import HANDLERS
-from flashgrep.registry import Call, Registry, Session
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.base.registry import Call, Registry, Session
+from flashgrep.methods.listing import HANDLERS
+from flashgrep.project.catalogue import Catalogue
 
 GLOB = Registry(HANDLERS).get("glob")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from flashgrep.handlers.indexing import difference
 from flashgrep.index.table import FileRow, FileTable
+from flashgrep.methods.indexing import difference
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 FILES: dict[str, str | bytes] = {"a.py": "a = 1\n", "src/b.py": "b = 2\n", "tests/test_a.py": "c = 3\n"}

@@ -9,13 +9,13 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.handlers import REGISTRY
-from flashgrep.handlers.common import encode_cursor
-from flashgrep.handlers.query import QueryParams
-from flashgrep.registry import Call, Session
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.registry import Call, Session
+from flashgrep.methods.common import encode_cursor
+from flashgrep.methods.query import QueryParams
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, short_folder
 
 COUNT, MANY = 5, 20

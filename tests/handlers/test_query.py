@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.handlers.common import decode_cursor, encode_cursor
-from flashgrep.handlers.query import QueryParams
+from flashgrep.methods.common import decode_cursor, encode_cursor
+from flashgrep.methods.query import QueryParams
 from tests.conftest import DaemonAtHand, Wire
 
 FILES: dict[str, str | bytes] = {

@@ -9,14 +9,14 @@ import anyio
 import pytest
 from anyio import from_thread
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import InvalidParams
-from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Session
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.registry import Session
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.symbol_source import SnapshotSource, TextCache, forget_parsed_files
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.search.research.research_walk import Research
-from flashgrep.search.symbol_source import SnapshotSource, TextCache, forget_parsed_files
 from tests.rpc.harness import LIMITS, Notes
 from tests.support.workspace import put
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from flashgrep.edit.batch import Replacement, edit_lines, plan_rewriting
-from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.system import digest
-from flashgrep.handlers.structural import render_structural
-from flashgrep.handlers.text import render_text
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files.system import digest
+from flashgrep.methods.text import render_text
+from flashgrep.parts.edit.batch import Replacement, edit_lines, plan_rewriting
+from flashgrep.parts.edit.edits import LineEdit
+from flashgrep.parts.structural.methods import render_structural
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 FILES: dict[str, str | bytes] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.symbols.relevance import FILE_HITS
 from flashgrep.search.exact import COUNT_ON_HITS
-from flashgrep.search.relevance import FILE_HITS
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 FILES: dict[str, str | bytes] = {"a.txt": "one\ntwo\n", "big.txt": "x" * 300_000, "sub/b.txt": "three\n"}

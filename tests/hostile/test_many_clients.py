@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.edit.lines import SmallFile, VersionCache
-from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
+from flashgrep.files.lines import SmallFile, VersionCache
+from flashgrep.parts.symbols.parse import ParsedFile, pack, parse_symbols
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 CLIENTS = 16

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Handler
+from flashgrep.base.registry import Handler
+from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import DaemonAtHand, Wire, short_folder
 
 INTERNAL = "internal_error"

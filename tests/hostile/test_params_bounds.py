@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from flashgrep import pattern
-from flashgrep.errors import InvalidParams, MethodNotFound
-from flashgrep.handlers import REGISTRY
-from flashgrep.handlers.collections import Payload, make_payload_filter
-from flashgrep.index.chunks import StoredChunk
+from flashgrep.base.errors import InvalidParams, MethodNotFound
+from flashgrep.base.registry import Handler
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.collections.methods import Payload, make_payload_filter
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.meaning.search import fusion
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk
 from flashgrep.pattern import unicode
 from flashgrep.pattern.regex_tree import CharSet
-from flashgrep.registry import Handler
-from flashgrep.search.meaning import fusion
-from flashgrep.search.meaning.current_chunks import FoundChunk
 
 BOUNDED = {
     "string": {"maxLength", "enum", "const"},

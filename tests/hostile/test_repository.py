@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from flashgrep.ingest.ignore import LONG, read_rules
+from flashgrep.files.ignore import LONG, read_rules
 from tests.conftest import DaemonAtHand, MakeProject
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli.method_commands import render
-from flashgrep.handlers.query import render_query
-from flashgrep.handlers.reading import render_slice
-from flashgrep.handlers.text import Style
+from flashgrep.methods.query import render_query
+from flashgrep.methods.reading import render_slice
+from flashgrep.methods.text import Style
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 
 ORDERS = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.paths import make_private
+from flashgrep.base.paths import make_private
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 NOBODY = 65534

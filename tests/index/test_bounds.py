@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.damage import Damaged
-from flashgrep.index import schema, symbols
+from flashgrep.base.damage import Damaged
+from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.writer import Writer
+from flashgrep.parts.symbols import symbol_table as symbols
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(x) FROM n"
 

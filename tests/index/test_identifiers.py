@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.identifiers import count_identifiers, find_identifiers, split_all, split_words
+from flashgrep.base.identifiers import count_identifiers, find_identifiers, split_all, split_words
 
 TEXTS = st.lists(st.text("aBc_9 (.é", max_size=20), max_size=6)
 

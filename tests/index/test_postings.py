@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
 from flashgrep.index.grams import grams_of, number
 from flashgrep.index.postings import (
     LAST_KEY,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.connect import NUMPY_DISABLE, avoid_slow_sorting
+from flashgrep.rpc.connect import NUMPY_DISABLE, avoid_slow_sorting
 
 CPUINFO = """processor\t: 0
 vendor_id\t: {vendor}

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.damage import Damaged
-from flashgrep.index import chunks as table
-from flashgrep.index import sieve
-from flashgrep.index.sieve import apply_filters, drop_wordless, make_filter
-from flashgrep.index.word_impacts import names_of
+from flashgrep.base.damage import Damaged
 from flashgrep.index.writer import Writer
-from flashgrep.indexer.chunking import HEAD, chunk_text
+from flashgrep.parts.meaning.chunking import HEAD, chunk_text
+from flashgrep.parts.meaning.index import chunks as table
+from flashgrep.parts.meaning.index import sieve
+from flashgrep.parts.meaning.index.sieve import apply_filters, drop_wordless, make_filter
+from flashgrep.parts.meaning.index.word_impacts import names_of
 
 PIECES = [
     "set_config", "gpio_set_config", "set_config2", "SET_CONFIG", "Set_Config", "é",

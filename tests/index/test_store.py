@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.base.damage import Damaged
 from flashgrep.cli.doctor import health
-from flashgrep.damage import Damaged
+from flashgrep.files.openat import RootFolder
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments, worth_merging
 from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.workers import prepare
-from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 
 ROOT = b"/tree"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import orjson
 
+from flashgrep.files.openat import RootFolder
 from flashgrep.index import schema
-from flashgrep.index.word_impacts import find_words
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.index_scheduler import wait_before_retry
 from flashgrep.indexer.indexer_process import PARSE_BATCH, Indexer, Parsers
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.workers import prepare, read_texts
-from flashgrep.ingest.openat import RootFolder
+from flashgrep.parts.meaning.index.word_impacts import find_words
 
 
 def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:

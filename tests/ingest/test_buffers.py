@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, InvalidRange, NotFound, TooLarge
-from flashgrep.ingest import buffers
-from flashgrep.ingest.buffers import Buffers, Edit
-from flashgrep.ingest.columns import PositionEncoding
+from flashgrep.base.errors import Conflict, FlashgrepError, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.files import buffers
+from flashgrep.files.buffers import Buffers, Edit
+from flashgrep.files.columns import PositionEncoding
 
 PATH: Final = b"/p/a.py"
 ENCODINGS: Final[list[PositionEncoding]] = ["utf-8", "utf-16", "utf-32"]

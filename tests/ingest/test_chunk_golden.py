@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.chunks import StoredChunk
-from flashgrep.indexer.chunking import chunk_text
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.meaning.chunking import chunk_text
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 
 pytestmark = pytest.mark.slow
 

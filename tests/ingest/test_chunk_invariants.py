@@ -7,14 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.chunks import StoredChunk
-from flashgrep.indexer.chunk_cuts import HARD
-from flashgrep.indexer.chunk_names import HEADER_BYTES, Outline
-from flashgrep.indexer.chunking import HEAD, MAX_CHUNKS, cut_chunks, measure_head
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import COLUMNS, KINDS
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.meaning.chunk_cuts import HARD
+from flashgrep.parts.meaning.chunk_names import HEADER_BYTES, Outline
+from flashgrep.parts.meaning.chunking import HEAD, MAX_CHUNKS, cut_chunks, measure_head
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import COLUMNS, KINDS
 
 pytestmark = pytest.mark.slow
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from flashgrep.index.chunks import StoredChunk
-from flashgrep.indexer.chunk_cuts import FULL, HARD
-from flashgrep.indexer.chunk_names import HEADER_BYTES
-from flashgrep.indexer.chunking import DATA_LANGUAGES, HEAD, MAX_CHUNKS, cut_chunks, measure_head
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.parts.meaning.chunk_cuts import FULL, HARD
+from flashgrep.parts.meaning.chunk_names import HEADER_BYTES
+from flashgrep.parts.meaning.chunking import DATA_LANGUAGES, HEAD, MAX_CHUNKS, cut_chunks, measure_head
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 
 
 def cut(language: str, text: str) -> list[StoredChunk]:

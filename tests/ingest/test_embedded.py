@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.indexer.chunking import chunk_text
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.embedded import HOSTS, read_inserts, read_scripts
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.languages import LANGUAGES, SCRIPTS
+from flashgrep.base.languages import LANGUAGES, SCRIPTS
+from flashgrep.parts.meaning.chunking import chunk_text
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.embedded import HOSTS, read_inserts, read_scripts
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 COMPONENTS = sorted(name for name, row in LANGUAGES.items() if row.symbols == SCRIPTS)
 PIECES = [

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.extract import BLOCK, extract, read_file
-from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.model import Document, FileStat, Skipped
+from flashgrep.base.model import Document, FileStat, Skipped
+from flashgrep.files.extract import BLOCK, extract, read_file
+from flashgrep.files.openat import RootFiles, RootFolder
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 MARKS = {"": b"", "utf-8-sig": b"\xef\xbb\xbf", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
@@ -171,9 +171,9 @@ def test_no_descriptor_left_is_said_and_not_taken_for_an_unreadable_file(tmp_pat
     (tmp_path / "file").touch()
     program = (
         "import resource, sys, os\n"
-        "from flashgrep.errors import Busy\n"
-        "from flashgrep.ingest.extract import read_file\n"
-        "from flashgrep.ingest.openat import RootFiles, RootFolder\n"
+        "from flashgrep.base.errors import Busy\n"
+        "from flashgrep.files.extract import read_file\n"
+        "from flashgrep.files.openat import RootFiles, RootFolder\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
         "try: read_file(RootFiles(RootFolder(os.fsencode(sys.argv[1]))), b'file', None)\n"
         "except Busy as error: print(error.message)\n"

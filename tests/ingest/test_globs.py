@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.errors import InvalidParams
-from flashgrep.ingest.globs import GlobOptions, GlobPatterns, PathFilter, TypeFilter, types
-from flashgrep.languages import language_of
-from flashgrep.path_text import PathText
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.languages import language_of
+from flashgrep.base.path_text import PathText
+from flashgrep.files.globs import GlobOptions, GlobPatterns, PathFilter, TypeFilter, types
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 PATHS = [

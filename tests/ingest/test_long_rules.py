@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, RuleSet, read_rules
-from flashgrep.ingest.rule_dialects import GIT_RULES, RIPGREP_RULES, Rule, RuleDialect
-from flashgrep.ingest.walk import Walker
-from flashgrep.ingest.wildcard import BadGlob, compile_matcher
+from flashgrep.files.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, RuleSet, read_rules
+from flashgrep.files.rule_dialects import GIT_RULES, RIPGREP_RULES, Rule, RuleDialect
+from flashgrep.files.walk import Walker
+from flashgrep.files.wildcard import BadGlob, compile_matcher
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.rg_tree import RG
 
@@ -83,7 +83,7 @@ def test_a_long_file_leaves_the_files_that_ripgrep_leaves(tmp_path: Path) -> Non
 
 MEASURE = """
 import resource, sys
-from flashgrep.ingest.walk import Walker
+from flashgrep.files.walk import Walker
 list(Walker(sys.argv[1].encode()).walk())  # what is imported, and the tree without the rules
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 import os; os.rename(sys.argv[1] + "/rules", sys.argv[1] + "/.gitignore")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.outside import Mounts, find_mounts, find_silent_type
+from flashgrep.files.outside import Mounts, find_mounts, find_silent_type
 
 MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 40 21 0:35 / /mnt/share rw - nfs4 server:/export rw

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from flashgrep.ingest import finder, openat
-from flashgrep.ingest.extract import read_file
-from flashgrep.ingest.globs import GlobOptions
-from flashgrep.ingest.openat import LISTING, RootFiles, RootFolder
-from flashgrep.ingest.walk import Walker
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files import finder, openat
+from flashgrep.files.extract import read_file
+from flashgrep.files.globs import GlobOptions
+from flashgrep.files.openat import LISTING, RootFiles, RootFolder
+from flashgrep.files.walk import Walker
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from tests.support.workspace import files_with, opened, put

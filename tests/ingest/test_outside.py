@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.outside import MOST_WATCHES, READ_BYTES, OutsideRules, OutsideWatch, stat_files
+from flashgrep.files.outside import MOST_WATCHES, READ_BYTES, OutsideRules, OutsideWatch, stat_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every file is looked at")
 

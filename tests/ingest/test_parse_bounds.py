@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Parser
 
-from flashgrep.checkpoint import ending
-from flashgrep.child_process import make_frame
-from flashgrep.ingest.parse import ParsedFile, grammar, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.isolate import COMMAND, IsolatedParser, Parsed
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.languages import LANGUAGES, language_of
-from flashgrep.model import Skipped
+from flashgrep.base.checkpoint import ending
+from flashgrep.base.child_process import make_frame
+from flashgrep.base.languages import LANGUAGES, language_of
+from flashgrep.base.model import Skipped
+from flashgrep.parts.symbols.parse import ParsedFile, grammar, pack, parse_symbols, unpack
+from flashgrep.parts.symbols.parse.isolate import COMMAND, IsolatedParser, Parsed
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from tests.conftest import BOUND
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))
@@ -163,7 +163,7 @@ def test_the_isolated_parser_answers_as_the_parser_does() -> None:
 
 FRAGILE = """
     import os, sys, time
-    from flashgrep.ingest.parse import isolate
+    from flashgrep.parts.symbols.parse import isolate
     honest = isolate.answer
     def answer(language, data):
         if data == b"crash":

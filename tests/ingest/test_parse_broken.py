@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.generic import find_generic_tags
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.patterns import PATTERNS
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.generic import find_generic_tags
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.patterns import PATTERNS
 
 SAMPLES = Path(__file__).parent / "samples"
 MISTAKES = [b"foo(", b"x = [1, 2", b"if (", b"{", b"def f(", b"function g(", b"class ", b"a.b.", b"(((", b"return x +"]

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.grammar import _QUERIES, INHERITS
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import MARKS
-from flashgrep.ingest.parse.tags import _CONSTRUCTS
-from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
+from flashgrep.base.languages import LANGUAGES, SCRIPTS, WORDS, language_of
+from flashgrep.parts.symbols.parse import ParsedFile, pack, parse_symbols, unpack
+from flashgrep.parts.symbols.parse.grammar import _QUERIES, INHERITS
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import MARKS
+from flashgrep.parts.symbols.parse.tags import _CONSTRUCTS
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = sorted(path.name for path in SAMPLES.glob("sample.*"))

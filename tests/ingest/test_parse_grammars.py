@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from semble_grammars import get_language
 
-from flashgrep.ingest.parse import ParsedFile, grammar, parse_symbols
-from flashgrep.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
+from flashgrep.base.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
+from flashgrep.parts.symbols.parse import ParsedFile, grammar, parse_symbols
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
-PARSE = "from flashgrep.ingest.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
+PARSE = "from flashgrep.parts.symbols.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_where_there_is_no_room_nothing_is_left_of_what_was_unpacked_together(fo
     full = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))"  # Go's fits, Rust's does not
     )
-    unpack = "from flashgrep.ingest.parse.grammar import unpack_grammars; unpack_grammars(['go', 'rust'])"
+    unpack = "from flashgrep.parts.symbols.parse.grammar import unpack_grammars; unpack_grammars(['go', 'rust'])"
     assert subprocess.run([sys.executable, "-c", f"{full}; {unpack}; {PARSE}"], check=True, capture_output=True).stdout
     assert [file.name.partition(".")[0] for file in folder.rglob("*.*")] == ["libtree_sitter_go"]
 

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.grammar import grammar_of, parse_tree
-from flashgrep.ingest.parse.layout import LayoutRepairer
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.repair import parse_and_repair
-from flashgrep.ingest.parse.scoping import read_scopes
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.grammar import grammar_of, parse_tree
+from flashgrep.parts.symbols.parse.layout import LayoutRepairer
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.repair import parse_and_repair
+from flashgrep.parts.symbols.parse.scoping import read_scopes
 
 MISTAKES = ["if (x {", "foo(", "x = [1, 2", 'x = "abc', "class "]
 TEXTS = {

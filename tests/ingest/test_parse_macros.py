@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.macros import blank_groovy, blank_macros
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.macros import blank_groovy, blank_macros
 
 
 def defined(language: str, text: str) -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 MODULES = ["textwrap.py", "heapq.py", "sched.py", "shlex.py", "string.py", "queue.py", "bisect.py", "contextlib.py"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.grammar import grammar_of, parse_tree
-from flashgrep.ingest.parse.repair import parse_and_repair
-from flashgrep.ingest.parse.scoping import read_scopes
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.grammar import grammar_of, parse_tree
+from flashgrep.parts.symbols.parse.repair import parse_and_repair
+from flashgrep.parts.symbols.parse.scoping import read_scopes
 
 MEMBERS = ["name: Name", "(one: One): Two<One>", "list: One[]", "word: 'x'", "run(): void", "of: { a: One }"]
 GAPS = ["\n  ", "\n\n\n  ", " // ends here: x\n  ", "\n  /* more\n  words */\n  ", "\r\n\t"]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.imports import may_rename, read_imports
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.imports import may_rename, read_imports
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.parse.describe import receiver
+from flashgrep.parts.symbols.parse.describe import receiver
 
 
 @pytest.mark.parametrize(

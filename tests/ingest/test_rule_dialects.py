@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.walk import WalkOptions
+from flashgrep.files.walk import WalkOptions
 from tests.support.ignored_trees import by_git, by_ripgrep, fuzz, walked, write, write_if_free
 
 pytestmark = pytest.mark.slow

@@ -4,9 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.own_folders import find_owner
+from flashgrep.base.config import Settings
+from flashgrep.base.own_folders import find_owner
+from flashgrep.project.catalogue import Catalogue
 from tests.support.git import commit, git
 from tests.support.rg_tree import RG
 from tests.support.workspace import ask, files_with, opened, put

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.outside import OutsideRules, OutsideWatch
-from flashgrep.ingest.walk import Entry, Walker, WalkOptions
+from flashgrep.files.outside import OutsideRules, OutsideWatch
+from flashgrep.files.walk import Entry, Walker, WalkOptions
 from tests.support.ignored_trees import at, by_git, by_ripgrep, fuzz, walked, write, write_if_free
 
 pytestmark = pytest.mark.slow

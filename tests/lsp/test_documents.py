@@ -10,7 +10,7 @@ from lsprotocol.types import (
     TextDocumentContentChangeWholeDocument,
 )
 
-from flashgrep.lsp.texts import Document
+from flashgrep.parts.lsp.texts import Document
 
 TEXT = st.text(st.sampled_from("aé漢😀\u2028\x0c\ud83d \n\r"), max_size=12)
 ENCODINGS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}

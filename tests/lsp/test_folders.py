@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.lsp.folders import connect_bound
+from flashgrep.parts.lsp.folders import connect_bound
 from tests.cli.test_client_retries import VERSION, Dying
 from tests.conftest import short_folder
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.lsp import wire
-from flashgrep.lsp.wire import MOST_HEADER, MessageReader, Unreadable
+from flashgrep.parts.lsp import wire
+from flashgrep.parts.lsp.wire import MOST_HEADER, MessageReader, Unreadable
 
 OBJECTS = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=20), max_size=3)
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.lsp.server import Server
-from flashgrep.lsp.wire import MessageReader
+from flashgrep.parts.lsp.server import Server
+from flashgrep.parts.lsp.wire import MessageReader
 from tests.conftest import BOUND
 
 INITIALIZE = {

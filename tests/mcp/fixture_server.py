@@ -10,15 +10,15 @@ import anyio
 import anyio.to_thread
 from typing_extensions import TypedDict
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import InvalidParams, MissingCapability
+from flashgrep.base.registry import Call, Params, Registry, handler
 from flashgrep.daemon.log import Log
-from flashgrep.errors import InvalidParams, MissingCapability
-from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.binding import client_of
-from flashgrep.mcp.http.server import Options, application, listen, server
 from flashgrep.mcp.service import Service
-from flashgrep.registry import Call, Params, Registry, handler
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.http.wire.server import Options, application, listen, server
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 
 

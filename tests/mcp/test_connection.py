@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep import config
+from flashgrep.base import config
 from flashgrep.mcp.stdio import parse_arguments
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject, Wire, daemon_in, short_folder
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire

@@ -19,8 +19,8 @@ import jsonschema
 import pytest
 
 from flashgrep.daemon import lifecycle
-from flashgrep.mcp.http import documents
-from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
+from flashgrep.parts.http.wire import documents
+from flashgrep.parts.http.wire.server import HEAD_SECONDS, MOST_SILENT
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.http_request import Answer, send_request
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of

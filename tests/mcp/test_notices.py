@@ -10,13 +10,13 @@ import anyio.to_thread
 import pytest
 from typing_extensions import TypedDict
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import MissingCapability, NotFound
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import MissingCapability, NotFound
+from flashgrep.base.registry import Call, Params, Registry, handler
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder, client_of
 from flashgrep.mcp.service import Service
-from flashgrep.registry import Call, Params, Registry, handler
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from tests.rpc.harness import BOUND, Client, Gate, Gates, Notes, Steps, memory
 from tests.support.mcp_clients import ENVELOPE, PREFIX

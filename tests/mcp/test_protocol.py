@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.binding import LEGACY
 from flashgrep.mcp.service import INSTRUCTIONS
+from flashgrep.parts.built_in import REGISTRY
 from flashgrep.rpc.message import encode
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import ENVELOPE, INITIALIZE, MODERN, PREFIX, Era, Failed, McpClient, transport

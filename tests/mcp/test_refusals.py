@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import InvalidParams, Unavailable
+from flashgrep.base.errors import InvalidParams, Unavailable
+from flashgrep.base.registry import Session
 from flashgrep.mcp.binding import check_binding
-from flashgrep.mcp.http.routes import Caller
 from flashgrep.mcp.service import PROMPTS, get_prompt, read_cursor
-from flashgrep.registry import Session
+from flashgrep.parts.http.wire.routes import Caller
 from flashgrep.rpc.context import Peer
 
 

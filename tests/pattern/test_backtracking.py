@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import BadPattern, DeadlineExceeded
+from flashgrep.base.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import Pattern
 from flashgrep.pattern.backtracking import Backtracker
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from re2 import _re2
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import Pattern
 from flashgrep.pattern.matcher import MAX_MEM, MOST_LINES, Re2Finder, RequiredFinder, _options
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import Matcher, Pattern
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.parser import as_word, parse_texts

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr, Pattern
 from flashgrep.pattern.gram_plan import FOLDS
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.errors import BadPattern
+from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import Pattern
 
 Found = dict[str, list[tuple[int, int, int, tuple[tuple[int, int], ...]]]]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashgrep.cli.rg.arguments import Call
-from flashgrep.cli.rg.plan import plan
-from flashgrep.ingest.walk import Walker
+from flashgrep.files.walk import Walker
+from flashgrep.parts.ripgrep.arguments import Call
+from flashgrep.parts.ripgrep.plan import plan
 from flashgrep.search.snapshot import Snapshot
 from tests.support.rg_tree import in_path_order, ripgrep
 

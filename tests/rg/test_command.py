@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.paths import RIPGREP, bundled_ripgrep, find_ripgrep
+from flashgrep.base.paths import RIPGREP, bundled_ripgrep, find_ripgrep
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.rg_tree import TIMES, Said, in_path_order, make_tree, ripgrep, run_to_end
 

@@ -11,9 +11,9 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.cli.rg.plan import MOST_ADDED_BYTES
-from flashgrep.ingest.walk import Walker
-from flashgrep.workspace import Workspace
+from flashgrep.files.walk import Walker
+from flashgrep.parts.ripgrep.plan import MOST_ADDED_BYTES
+from flashgrep.project import Workspace
 from tests.rg.project import Project, check
 from tests.support.rg_tree import commands
 from tests.support.workspace import opened, put
@@ -150,7 +150,7 @@ async def test_of_too_many_entries_that_rules_take_out_none_are_kept(
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
-        monkeypatch.setattr("flashgrep.workspace.file_tree.MOST_EXCLUDED", 4)
+        monkeypatch.setattr("flashgrep.project.file_tree.MOST_EXCLUDED", 4)
         put(root, {f"{number}.log": b"needle\n" for number in range(3)})
         assert await workspace.refresh()
         assert workspace.snapshot().excluded is None

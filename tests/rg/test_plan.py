@@ -11,8 +11,8 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.cli.rg.arguments import COVER, HARMLESS, PATTERN_FLAGS, Call, flag_table
-from flashgrep.cli.rg.plan import plan
+from flashgrep.parts.ripgrep.arguments import COVER, HARMLESS, PATTERN_FLAGS, Call, flag_table
+from flashgrep.parts.ripgrep.plan import plan
 from tests.rg.project import Project, check
 from tests.support.rg_tree import RG, Said, commands, make_tree, ripgrep
 from tests.support.workspace import opened, put

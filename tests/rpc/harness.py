@@ -22,9 +22,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from anyio.streams.stapled import StapledByteStream
 from pydantic import BaseModel, Field
 
-from flashgrep.errors import FlashgrepError, NotFound
-from flashgrep.mcp.http.routes import Caller
-from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
+from flashgrep.base.errors import FlashgrepError, NotFound
+from flashgrep.base.registry import Call, Handler, Params, Registry, Session, handler
+from flashgrep.parts.http.wire.routes import Caller
 from flashgrep.rpc.connection import Calls, Connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
-from flashgrep.registry import Registry, Session
+from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
+from flashgrep.base.registry import Registry, Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import connect_unix
 from flashgrep.rpc.sockets import SocketStream

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from tests.support.workspace import opened, put
 
 SECONDS = 0.3

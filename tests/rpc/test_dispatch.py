@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
-from flashgrep.registry import Call, Capabilities, Registry, Session, handler
+from flashgrep.base.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
+from flashgrep.base.registry import Call, Capabilities, Registry, Session, handler
 from flashgrep.rpc.context import RequestContext
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import Params, Request

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.errors import TooLarge
-from flashgrep.model import Encoded
+from flashgrep.base.errors import TooLarge
+from flashgrep.base.model import Encoded
 from flashgrep.rpc import message
 from flashgrep.rpc.message import MAX_VALUES, decode, encode
 from flashgrep.rpc.wire import MIB, Limits

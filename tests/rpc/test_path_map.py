@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from flashgrep.handlers import REGISTRY
-from flashgrep.path_map import PARAM_FIELDS, PathMap, parse_path_map
-from flashgrep.paths import PATH_MAP_VARIABLE
-from flashgrep.registry import MOST_PATH
+from flashgrep.base.path_map import PARAM_FIELDS, PathMap, parse_path_map
+from flashgrep.base.paths import PATH_MAP_VARIABLE
+from flashgrep.base.registry import MOST_PATH
+from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import HttpTransport, McpClient, open_http, shim_wire, token_of
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from flashgrep import relay as relay_module
-from flashgrep.errors import InvalidParams
-from flashgrep.inflight import InFlight, Line, answered_key, id_key, parse
-from flashgrep.relay import MOST_QUEUED, REPEATED, Relay
+from flashgrep.base.errors import InvalidParams
+from flashgrep.rpc import relay as relay_module
+from flashgrep.rpc.inflight import InFlight, Line, answered_key, id_key, parse
 from flashgrep.rpc.message import encode, error_line
+from flashgrep.rpc.relay import MOST_QUEUED, REPEATED, Relay
 
 BOUND = 20.0
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from flashgrep.checkpoint import Abandoned, blocking, checkpoint
-from flashgrep.scheduler import FLOW, PATIENCE, QUANTUM, SPARE, THREADS_PER_FLOW, Scheduler
+from flashgrep.base.checkpoint import Abandoned, blocking, checkpoint
+from flashgrep.base.scheduler import FLOW, PATIENCE, QUANTUM, SPARE, THREADS_PER_FLOW, Scheduler
 from tests.support.workspace import BOUND
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +96,7 @@ async def test_one_that_gave_way_has_its_share_beside_connections_that_come_back
     # Clocks that only look-ups move: how busy the machine is changes nothing.
     now, used = [0.0], dict[int, float]()
     clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: used.get(threading.get_ident(), 0.0))
-    monkeypatch.setattr("flashgrep.scheduler.time", clocks)
+    monkeypatch.setattr("flashgrep.base.scheduler.time", clocks)
 
     def work() -> None:
         now[0] += QUANTUM / 5

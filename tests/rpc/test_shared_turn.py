@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.checkpoint import checkpoint
-from flashgrep.scheduler import FLOW, Scheduler
-from flashgrep.shared_turn import SHARED_SECONDS, SHARED_TURN, SharedTurn
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.scheduler import FLOW, Scheduler
+from flashgrep.base.shared_turn import SHARED_SECONDS, SHARED_TURN, SharedTurn
 from tests.support.workspace import BOUND
 
 pytestmark = pytest.mark.anyio

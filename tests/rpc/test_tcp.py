@@ -13,8 +13,8 @@ import anyio
 import anyio.from_thread
 import pytest
 
-from flashgrep.errors import Busy
-from flashgrep.registry import Session
+from flashgrep.base.errors import Busy
+from flashgrep.base.registry import Session
 from flashgrep.rpc import tcp as tcp_module
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import MOST_UNKNOWN, Address, PeerTable, serve_tcp

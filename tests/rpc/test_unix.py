@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.errors import Conflict, Forbidden
-from flashgrep.registry import Session
+from flashgrep.base.errors import Conflict, Forbidden
+from flashgrep.base.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import LONGEST, _by_link, bind_unix, connect_unix
 from flashgrep.rpc.sockets import SocketStream

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import InvalidParams
-from flashgrep.handlers import REGISTRY
+from flashgrep.base.errors import InvalidParams
+from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

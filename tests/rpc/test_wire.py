@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.errors import Parse
+from flashgrep.base.errors import Parse
 from flashgrep.rpc.message import decode, encode
 from flashgrep.rpc.wire import CHUNK, LineReader, Oversized, WriteQueue
 from tests.rpc.harness import BOUND, MemoryStream

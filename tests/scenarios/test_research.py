@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.handlers.text import render_error
+from flashgrep.methods.text import render_error
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.scenarios.hosts import Host, host, own_daemon
 from tests.support.embed_server import serving

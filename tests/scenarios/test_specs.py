@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.own_folders import make_store
+from flashgrep.base.own_folders import make_store
 from tests.conftest import DaemonAtHand, MakeProject, daemon_in, short_folder
 from tests.scenarios.ways import Way, ways
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire

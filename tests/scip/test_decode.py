@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.scip.decode import Malformed, Metadata, ScipDocument, read_index, read_name
-from flashgrep.scip.importing import place_occurrences
+from flashgrep.parts.navigation.scip.decode import Malformed, Metadata, ScipDocument, read_index, read_name
+from flashgrep.parts.navigation.scip.importing import place_occurrences
 from tests.scip.scip_file import DEFINES, IMPORTS, document, field, number, spans, write_index
 
 SYMBOL = "loom . . . `a.py`/Loom#weave()."

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import InvalidParams
-from flashgrep.index.scip import FILE, ScipTable, change, list_sources
-from flashgrep.own_folders import writes_folder
-from flashgrep.scip.importing import forget_index, import_index
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.own_folders import writes_folder
+from flashgrep.parts.navigation.scip.importing import forget_index, import_index
+from flashgrep.parts.navigation.scip.scip_store import FILE, ScipTable, change, list_sources
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.scip.scip_file import DEFINES, document, spans, write_index
 
@@ -141,7 +141,7 @@ def test_an_import_that_fails_or_is_killed_leaves_what_was(root: Path, tmp_path:
         import_index(index, os.fsencode(root), folder, None)
     assert list_sources(folder) == before
     code = (
-        "import os, pathlib, signal\nfrom flashgrep.index.scip import change\n"
+        "import os, pathlib, signal\nfrom flashgrep.parts.navigation.scip.scip_store import change\n"
         f"with change(pathlib.Path({str(folder)!r}), {str(index)!r}) as writer:\n"
         "    writer.forget()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

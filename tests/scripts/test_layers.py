@@ -1,42 +1,49 @@
-"""The import ladder: a module imports from lower floors only, and neighbours on a floor are strangers."""
+"""The import ladder: imports only go down, neighbours on a floor are strangers, and the core imports no part."""
 
 import ast
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import flashgrep
+from flashgrep.parts.built_in import BUILT_IN
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths bounded_cache checkpoint damage identifiers inflight lazy machine vocabulary",
-    "model shared_turn child_process own_folders languages path_map",
-    "config registry scheduler pattern path_text",
-    "index ingest embed rpc project_settings",
-    "git scip servers",
-    "indexer",
-    "search edit connect relay specs team_link",
-    "workspace",
-    "catalogue",
-    "handlers web",
-    "mcp lsp",
-    "daemon client team",
+    "base",
+    "api pattern files",
+    "index rpc",
+    "indexer search",
+    "project",
+    "methods",
+    "mcp",
+    "daemon",
     "cli",
     "__init__ __main__",
 ]
+"""Floors of the core. ``rpc`` knows the registry only; a part may import all of them."""
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
+BASE_LADDER = [
+    "errors paths bounded_cache checkpoint damage identifiers lazy machine vocabulary",
+    "model shared_turn child_process own_folders languages path_map",
+    "config registry scheduler path_text",
+    "project_settings",
+]
+"""Floors of the modules of ``base``."""
+ASSEMBLERS = {"cli.commands", "cli.remote", "daemon.server"}
+"""Programs of the core that put the parts together; they import ``parts.built_in`` and no other module of a part."""
 LIGHT = [
-    "launcher",
-    "paths",
-    "inflight",
-    "relay",
-    "connect",
-    "client",
+    "cli.launcher",
+    "base.paths",
+    "rpc.inflight",
+    "rpc.relay",
+    "rpc.connect",
+    "cli.client",
     "rpc.longpath",
     "daemon.detach",
     "mcp.stdio",
@@ -44,73 +51,198 @@ LIGHT = [
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 
+NAMED = re.compile(r"flashgrep(?:\.[a-z_]+)+")
+
+
 @cache
-def modules() -> dict[str, list[ast.Import | ast.ImportFrom | ast.Attribute]]:
-    """Return the imports and attributes in every module of the package, by its dotted name below the package."""
-    found = {}
+def modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of every module of the package, by its dotted name below the package."""
+    trees: dict[str, ast.Module] = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-        tree = ast.parse(path.read_bytes())
-        found[name] = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute)]
-    return found
+        if parts[-1] == "__init__" and len(parts) > 1:
+            parts = parts[:-1]
+        trees[".".join(parts)] = ast.parse(path.read_bytes())
+    return trees
 
 
-def edges() -> Iterator[tuple[str, str]]:
-    """Yield (importer, imported) for every import of our own, by the names on the ladder."""
-    for name, nodes in modules().items():
-        for node in nodes:
-            for target in _targets(node):
-                yield name.partition(".")[0], target
-
-
-def _targets(node: ast.AST) -> list[str]:
-    """Return the top-level modules of ours that a statement imports."""
-    return [name.split(".")[1] for name in _find_imported(node) if not name.startswith("flashgrep.__")]
+@cache
+def edges() -> frozenset[tuple[str, str]]:
+    """Return (importer, imported) for every import of our own, by dotted names; a module named in a string counts."""
+    pairs: set[tuple[str, str]] = set()
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            for target in _find_imported(node):
+                imported = _find_module(target)
+                if imported not in ("", name):
+                    pairs.add((name, imported))
+    return frozenset(pairs)
 
 
 def _find_imported(node: ast.AST) -> list[str]:
-    """Return what a statement imports of ours, dotted: modules, or names in them."""
+    """Return what a node imports of ours, dotted: modules, or names in them."""
+    names: list[str] = []
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
         names = [f"{node.module}.{alias.name}" for alias in node.names]
-    else:
-        return []
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        # As ``import_module`` and tables of commands name them: "flashgrep.cli.app" or "flashgrep.cli.app:main".
+        module = node.value.partition(":")[0]
+        if NAMED.fullmatch(module):
+            names = [module]
     return [name for name in names if name.startswith("flashgrep.")]
 
 
+def _find_module(target: str) -> str:
+    """Return the longest beginning of a dotted name that is a module of ours; empty if there is none."""
+    words = target.removeprefix("flashgrep.").split(".")
+    for count in range(len(words), 0, -1):
+        name = ".".join(words[:count])
+        if name in modules():
+            return name
+    return ""
+
+
+def room_of(module: str) -> str:
+    """Return the top-level folder of a module; of a part's, its part: ``parts.edit``."""
+    words = module.split(".")
+    if words[0] == "parts" and len(words) > 2:
+        return ".".join(words[:2])
+    return words[0]
+
+
 def test_every_module_has_its_floor() -> None:
-    assert {name.partition(".")[0] for name in modules()} <= set(FLOOR)
+    core = {name.partition(".")[0] for name in modules()} - {"parts"}
+    assert core == set(FLOOR)
 
 
 def test_imports_only_go_down() -> None:
-    wrong = {(here, there) for here, there in edges() if here != there and FLOOR[here] <= FLOOR[there]}
+    wrong = {
+        (here, there)
+        for here, there in edges()
+        if not here.startswith("parts")
+        and not there.startswith("parts")
+        and room_of(here) != room_of(there)
+        and FLOOR[room_of(here)] <= FLOOR[room_of(there)]
+    }
+    assert not wrong - LATE_IMPORTS
+
+
+LATE_IMPORTS = {
+    ("rpc.connect", "cli.daemon_process"),  # the command line of a daemon, which it starts
+    ("cli.client", "cli.app"),
+}
+"""Modules named for another process, or for a later moment, above the module that names them."""
+
+
+def test_modules_of_base_import_only_what_is_below_them() -> None:
+    floor = {f"base.{name}": number for number, names in enumerate(BASE_LADDER) for name in names.split()}
+    assert set(floor) == {name for name in modules() if name.startswith("base.")}
+    wrong = {(here, there) for here, there in edges() if here in floor and floor[here] <= floor.get(there, 99)}
     assert not wrong
 
 
-SEARCH_LADDER = ["", "resolution meaning structural", "symbols", "research"]
-"""Folders of ``search/``; the empty name is the modules that are in none."""
+HOOKS: set[tuple[str, str]] = {
+    ("cli.client", "parts.lsp.stdio"),
+    ("cli.commands", "parts.hosts.install_command"),
+    ("cli.commands", "parts.http.web_command"),
+    ("cli.commands", "parts.navigation.scip_command"),
+    ("cli.commands", "parts.pick.pick"),
+    ("cli.commands", "parts.team.team_command"),
+    ("cli.doctor", "parts.meaning.index.vectors"),
+    ("cli.doctor", "parts.structural.structural_matcher"),
+    ("cli.index_command", "parts.hosts.install_command"),
+    ("cli.remote", "parts.ripgrep.arguments"),
+    ("cli.remote", "parts.ripgrep.plan"),
+    ("daemon.listeners", "parts.http.wire.server"),
+    ("daemon.server", "parts.team.team_link"),
+    ("files.buffers", "parts.symbols.parse.lookup"),
+    ("index.project_index", "parts.meaning.index.vectors"),
+    ("index.reader", "parts.meaning.index.chunks"),
+    ("index.reader", "parts.meaning.index.sieve"),
+    ("index.reader", "parts.meaning.index.vectors"),
+    ("index.reader", "parts.meaning.index.word_impacts"),
+    ("index.reader", "parts.symbols.symbol_table"),
+    ("index.writer", "parts.meaning.index.chunks"),
+    ("index.writer", "parts.symbols.symbol_table"),
+    ("indexer.indexer_process", "parts.git.revision_texts"),
+    ("indexer.indexer_process", "parts.meaning.meaning_stages"),
+    ("indexer.indexer_process", "parts.symbols.parse.isolate"),
+    ("indexer.indexer_process", "parts.symbols.symbol_table"),
+    ("methods.indexing", "parts.meaning.embed"),
+    ("methods.indexing", "parts.meaning.embed.providers"),
+    ("methods.reading", "parts.edit.edits"),
+    ("project", "parts.git.revisions"),
+    ("project.catalogue", "parts.git.repository"),
+    ("project.catalogue", "parts.meaning.embed.models"),
+    ("project.catalogue", "parts.meaning.embed.static"),
+    ("project.catalogue", "parts.navigation.servers.pool"),
+    ("project.catalogue", "parts.symbols.symbol_source"),
+    ("project.lookups", "parts.symbols.symbol_source"),
+    ("project.project", "parts.edit.journal"),
+    ("project.project", "parts.git.repository"),
+    ("project.project", "parts.git.revisions"),
+    ("project.project", "parts.meaning.search.chunk_index"),
+    ("project.project", "parts.meaning.search.meaning_search"),
+    ("project.project", "parts.meaning.search.word_search"),
+    ("project.project", "parts.navigation.scip.scip_store"),
+    ("project.project", "parts.navigation.servers.pool"),
+    ("project.project", "parts.specs.search"),
+    ("project.project", "parts.symbols.symbol_search"),
+    ("project.project", "parts.symbols.symbol_source"),
+    ("project.unsaved", "parts.meaning.search.meaning_search"),
+    ("project.unsaved", "parts.symbols.symbol_search"),
+    ("project.unsaved", "parts.symbols.symbol_source"),
+    ("search.exact", "parts.symbols.relevance"),
+    ("search.snapshot", "parts.navigation.servers.pool"),
+}
+"""Imports of a part by the core that are still there. It only shrinks."""
 
 
-def test_folders_of_search_import_only_what_is_below_them() -> None:
-    floor = {f"{PACKAGE.name}.search.{name}": n for n, names in enumerate(SEARCH_LADDER) for name in names.split()}
-    folders = {path.parent.name for path in (PACKAGE / "search").glob("*/__init__.py")}
-    assert {name.rpartition(".")[2] for name in floor} == folders
-    wrong = set()
-    for name, nodes in modules().items():
-        here = next((folder for folder in floor if f"{PACKAGE.name}.{name}".startswith(folder)), None)
-        for node in nodes if name.startswith("search.") else []:
-            for target in _find_imported(node):
-                there = next((folder for folder in floor if target.startswith(folder)), None)
-                if there not in (None, here) and (here is None or floor[there] >= floor[here]):
-                    wrong.add((name, target))
-    assert not wrong
+def test_the_core_imports_no_part() -> None:
+    hooks = set()
+    for here, there in edges():
+        if here.startswith("parts") or not there.startswith("parts"):
+            continue
+        if here in ASSEMBLERS and there == "parts.built_in":
+            continue
+        hooks.add((here, there))
+    assert hooks <= HOOKS, "the core must not import a part"
+    assert hooks == HOOKS, "remove what is gone from HOOKS"
+
+
+def test_parts_import_each_other_only_as_declared() -> None:
+    requires = {f"parts.{part.name}": {f"parts.{name}" for name in part.requires} for part in BUILT_IN}
+    folders = {room_of(name) for name in modules() if name.startswith("parts.") and name.count(".") > 1}
+    assert folders == set(requires)
+    undeclared = {
+        (room_of(here), room_of(there))
+        for here, there in edges()
+        if room_of(here) in requires and room_of(there) in requires and room_of(here) != room_of(there)
+    } - {(here, there) for here, others in requires.items() for there in others}
+    assert undeclared == UNDECLARED, "declare it in the part's `requires`, or remove it from UNDECLARED"
+
+
+UNDECLARED: set[tuple[str, str]] = {
+    ("parts.symbols", "parts.navigation"),
+}
+"""Imports between parts that make circles. It only shrinks."""
+
+
+def test_a_part_is_listed_after_those_it_requires() -> None:
+    listed: set[str] = set()
+    for part in BUILT_IN:
+        assert set(part.requires) <= listed, part.name
+        listed.add(part.name)
 
 
 def test_no_import_is_relative() -> None:
     relative = [
-        name for name, nodes in modules().items() for node in nodes if isinstance(node, ast.ImportFrom) and node.level
+        name
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not relative
 
@@ -118,29 +250,40 @@ def test_no_import_is_relative() -> None:
 def test_only_the_store_opens_databases() -> None:
     openers = {
         name
-        for name, nodes in modules().items()
-        for node in nodes
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and (node.attr == "Database" or (node.attr == "connect" and ast.unparse(node.value) == "sqlite3"))
     }
     assert openers
-    assert all(name.startswith("index.") for name in openers), openers
+    assert all(name.startswith(("index.", "parts.navigation.scip.")) for name in openers), openers
 
 
 def test_nothing_below_the_daemon_reads_the_environment() -> None:
-    allowed = {"launcher", "daemon", "client", "cli", "mcp", "lsp", "__main__"}
+    allowed = {
+        "daemon",
+        "cli",
+        "mcp",
+        "rpc",
+        "__main__",
+        "parts.lsp",
+        "parts.http",
+        "parts.hosts",
+        "parts.pick",
+        "parts.team",
+    }
     own_reasons = {
-        "ingest.scopes",  # where git keeps its global excludes is said in the environment alone
-        "indexer.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
-        "indexer.revision_texts",  # the same: where git is, and the user's settings of git
+        "files.scopes",  # where git keeps its global excludes is said in the environment alone
+        "parts.meaning.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
+        "parts.git.revision_texts",  # the same: where git is, and the user's settings of git
     }
     readers = {
         name
-        for name, nodes in modules().items()
-        for node in nodes
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
     }
-    assert {name.partition(".")[0] for name in readers - own_reasons} <= allowed
+    assert {room_of(name) for name in readers - own_reasons} <= allowed
 
 
 @pytest.mark.parametrize("name", LIGHT)
@@ -156,15 +299,23 @@ def test_what_the_client_starts_with_imports_nothing_heavy(name: str) -> None:
 
 
 def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
-    program = "import sys; before = set(sys.modules); import flashgrep.launcher; print(*(set(sys.modules) - before))"
+    program = (
+        "import sys; before = set(sys.modules); import flashgrep.cli.launcher; print(*(set(sys.modules) - before))"
+    )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.launcher"}
+    assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.cli", "flashgrep.cli.launcher"}
 
 
 def test_a_lookup_worker_starts_without_what_parses_and_ranks() -> None:
     program = "import sys, flashgrep.search.lookup_worker, flashgrep.search.ripgrep_walks; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    heavy = {"tree_sitter", "anyio", "flashgrep.ingest.parse", "flashgrep.search.relevance", "flashgrep.servers"}
+    heavy = {
+        "tree_sitter",
+        "anyio",
+        "flashgrep.parts.symbols.parse",
+        "flashgrep.parts.symbols.relevance",
+        "flashgrep.parts.navigation.servers",
+    }
     assert not set(said.stdout.split()) & heavy
 
 
@@ -178,11 +329,11 @@ SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {"sqlite3", "sqlite_utils
         ("version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"}),
         ("daemon status", "not running", SHORT | {"flashgrep.cli.commands"}),
         ("daemon status --json", "not running", SHORT | {"flashgrep.cli.commands"}),
-        ("--help", "search-code", SHORT | {"flashgrep.registry", "flashgrep.config", "flashgrep.daemon"}),
+        ("--help", "search-code", SHORT | {"flashgrep.base.registry", "flashgrep.base.config", "flashgrep.daemon"}),
         (
             "projects --help",
             "remove",
-            {"numpy", "sqlite3", "sqlite_utils", "flashgrep.registry", "flashgrep.workspace"},
+            {"numpy", "sqlite3", "sqlite_utils", "flashgrep.base.registry", "flashgrep.project"},
         ),
     ],
 )

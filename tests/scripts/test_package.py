@@ -27,7 +27,7 @@ def test_the_wheel_holds_the_package_and_its_skill_and_nothing_else(wheel: Path)
         names = archive.namelist()
     tops = {name.split("/")[0] for name in names}
     assert tops == {"flashgrep", wheel.name.split("-py3")[0] + ".dist-info"}
-    assert {"flashgrep/skills/SKILL.md", "flashgrep/skills/reference.md", "flashgrep/client.py"} <= set(names)
+    assert {"flashgrep/skills/SKILL.md", "flashgrep/skills/reference.md", "flashgrep/cli/client.py"} <= set(names)
     assert "flashgrep/editors/nvim/plugin/flashgrep.lua" in names
     assert not [name for name in names if "test" in name.lower() or name.endswith(".pyc")]
 

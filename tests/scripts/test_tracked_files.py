@@ -12,7 +12,7 @@ TOP_LEVEL = {
     "SECURITY.md", "docs", "editors", "flashgrep", "pyproject.toml", "scripts", "server.json", "skills", "tests",
 }  # fmt: skip
 EMPTY = {"flashgrep/py.typed"}
-DATA = {"flashgrep/embed/data/static.npz": 10_000_000}
+DATA = {"flashgrep/parts/meaning/embed/data/static.npz": 10_000_000}
 """The files that may be larger than the others, and how large."""
 
 MOST_BYTES = 150_000

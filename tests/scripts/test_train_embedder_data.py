@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.embed.static import DATA, FORMAT, load
+from flashgrep.parts.meaning.embed.static import DATA, FORMAT, load
 from scripts.train_embedder import packages
 from scripts.train_embedder.archives import copyright_licence
 from scripts.train_embedder.blend import blend

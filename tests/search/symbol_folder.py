@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from flashgrep.search.other_sources import ScipSource
-from flashgrep.search.symbol_source import ReadResult, parse_file
+from flashgrep.parts.navigation.other_sources import ScipSource
+from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
 
 class FolderSource:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.extract import extract
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files.extract import extract
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import ENCODED_FROM, Order, Question
 from flashgrep.search.hits import make_hit

@@ -2,7 +2,7 @@
 
 import threading
 
-from flashgrep.bounded_cache import BoundedCache
+from flashgrep.base.bounded_cache import BoundedCache
 
 BOUND = 30
 

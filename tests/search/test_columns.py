@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ingest.columns import SHOWN, Columns, Lines, PositionEncoding, find_column, measure
-from flashgrep.model import Document
+from flashgrep.base.model import Document
+from flashgrep.files.columns import SHOWN, Columns, Lines, PositionEncoding, find_column, measure
 from flashgrep.pattern import Pattern
 from flashgrep.search.hits import make_hit, put_spans
 

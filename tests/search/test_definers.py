@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep.errors import InvalidParams
+from flashgrep.base.errors import InvalidParams
 from flashgrep.index.table import Mark
+from flashgrep.parts.symbols.relevance import MOST_PARSED, find_definers, names_in_pattern
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Answer, Order, Position, Question, search
-from flashgrep.search.relevance import MOST_PARSED, find_definers, names_in_pattern
-from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 
 CROWD: dict[str, bytes] = {

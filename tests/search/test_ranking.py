@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.search.relevance import rank_key
+from flashgrep.parts.symbols.relevance import rank_key
 
 Line = tuple[str, str]
 """A file and a line in it."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.model import path_from_json
+from flashgrep.base.model import path_from_json
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.support.truth import RG, Found, ripgrep
 from tests.support.workspace import opened, repository
 

@@ -18,18 +18,18 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.checkpoint import expiring
-from flashgrep.config import Settings
-from flashgrep.errors import BadPattern
-from flashgrep.handlers.query import query
+from flashgrep.base.checkpoint import expiring
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import BadPattern
+from flashgrep.base.model import Document, path_from_json
+from flashgrep.base.registry import Call, Session
+from flashgrep.files.extract import extract
+from flashgrep.files.openat import RootFolder
+from flashgrep.files.walk import Walker
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.ingest.extract import extract
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.ingest.walk import Walker
-from flashgrep.model import Document, path_from_json
+from flashgrep.methods.query import query
 from flashgrep.pattern import Pattern
-from flashgrep.registry import Call, Session
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
@@ -269,7 +269,7 @@ async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, roo
 def test_ripgrep_ends_when_the_daemon_is_killed(tmp_path: Path) -> None:
     broken, runs = hanging(tmp_path)
     code = (
-        "import sys; from flashgrep.ingest.openat import RootFolder; from flashgrep.search.ripgrep import *;"
+        "import sys; from flashgrep.files.openat import RootFolder; from flashgrep.search.ripgrep import *;"
         f"run(Ripgrep({broken.program!r}, True), RootFolder({bytes(tmp_path)!r}), [])"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as daemon:

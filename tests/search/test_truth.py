@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, opened, put, repository
 

@@ -6,15 +6,15 @@ from weakref import WeakSet
 
 import pytest
 
-from flashgrep.ingest.buffers import Buffers
-from flashgrep.model import path_from_json
+from flashgrep.base.model import path_from_json
+from flashgrep.files.buffers import Buffers
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.symbol_search import SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
+from flashgrep.project import UnsavedView, Workspace
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.research.research_walk import Research
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols.symbol_search import SymbolAnswer, SymbolQuestion, SymbolSearch
-from flashgrep.workspace import UnsavedView, Workspace
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import opened, put
 

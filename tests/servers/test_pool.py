@@ -11,11 +11,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from flashgrep.checkpoint import Abandoned, ending
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.servers import language_server, pool
-from flashgrep.servers.language_server import LanguageServer, make_uri
-from flashgrep.servers.pool import NotAsked, ServerPool
+from flashgrep.base.checkpoint import Abandoned, ending
+from flashgrep.files.openat import RootFolder
+from flashgrep.parts.navigation.servers import language_server, pool
+from flashgrep.parts.navigation.servers.language_server import LanguageServer, make_uri
+from flashgrep.parts.navigation.servers.pool import NotAsked, ServerPool
 from tests.conftest import BOUND
 from tests.servers.conftest import is_running, read_log, wait_until, wait_until_gone
 

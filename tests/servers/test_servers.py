@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.servers import pool
-from flashgrep.servers.known import find_server
+from flashgrep.parts.navigation.servers import pool
+from flashgrep.parts.navigation.servers.known import find_server
 from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire, daemon_in
 from tests.servers.conftest import describe, install, is_running, read_log, wait_until_gone
 

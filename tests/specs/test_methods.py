@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.own_folders import make_store
+from flashgrep.base.own_folders import make_store
 from tests.conftest import DaemonAtHand, MakeProject, short_folder
 from tests.scenarios.ways import Way, ways
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.specs.openspec import parse
-from flashgrep.specs.spec import Requirement, Scenario, Spec, validate
+from flashgrep.parts.specs.openspec import parse
+from flashgrep.parts.specs.spec import Requirement, Scenario, Spec, validate
 
 SAMPLES = Path(__file__).parent / "samples"
 COUNTS = {"000": (9, 19), "001": (7, 21), "003": (7, 15), "004": (15, 23)}

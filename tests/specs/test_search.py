@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.config import Settings
-from flashgrep.embed import Embedder, open_embedder
-from flashgrep.specs.openspec import parse
-from flashgrep.specs.search import (
+from flashgrep.base.config import Settings
+from flashgrep.parts.meaning.embed import Embedder, open_embedder
+from flashgrep.parts.specs.openspec import parse
+from flashgrep.parts.specs.search import (
     SNIPPET,
     Rows,
     SpecMatch,
@@ -24,7 +24,7 @@ from flashgrep.specs.search import (
     split_passages,
     split_words,
 )
-from flashgrep.specs.spec_repository import ProjectSpec, SpecFile, find_spec_files
+from flashgrep.parts.specs.spec_repository import ProjectSpec, SpecFile, find_spec_files
 from tests.conftest import MakeProject, daemon_in, short_folder
 from tests.scenarios.ways import ways
 

@@ -4,11 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from flashgrep.model import path_from_json
+from flashgrep.base.model import path_from_json
+from flashgrep.parts.git.changes import compare_states
 from flashgrep.pattern import Pattern
-from flashgrep.search.changes import compare_states
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.support.truth import Found
 
 IDENTITY = {

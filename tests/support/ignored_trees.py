@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-from flashgrep.ingest.walk import Walker, WalkOptions
+from flashgrep.files.walk import Walker, WalkOptions
 from tests.support.rg_tree import RG
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import anyio
 
-from flashgrep.embed import static
-from flashgrep.search.meaning.current_chunks import FoundChunk
-from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion
-from flashgrep.workspace import Workspace
+from flashgrep.parts.meaning.embed import static
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk
+from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
+from flashgrep.project import Workspace
 from tests.support.workspace import opened, put
 
 FILES = {

@@ -12,12 +12,12 @@ from typing import Any
 
 import anyio
 
-from flashgrep.model import path_from_json
-from flashgrep.own_folders import INDEX, store_folder
+from flashgrep.base.model import path_from_json
+from flashgrep.base.own_folders import INDEX, store_folder
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import ripgrep_of
-from flashgrep.workspace import Workspace, WorkspaceOptions
 from tests.support.truth import Found
 
 BOUND = 60.0

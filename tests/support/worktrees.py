@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flashgrep.catalogue import Catalogue
+from flashgrep.project.catalogue import Catalogue
 from tests.support.git import ask_revision, diff, diff_revision, exists, grep, list_unmerged, list_untracked
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, put

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.team import access
-from flashgrep.team.database import connect
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.parts.team import access
+from flashgrep.parts.team.database import connect
 from tests.team.conftest import Rig, lend
 from tests.team.test_store import find_all
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from flashgrep.errors import NotFound, Unavailable
+from flashgrep.base.errors import NotFound, Unavailable
 from flashgrep.index.segments import MOST_SEGMENTS, SegmentRow
-from flashgrep.team import store_connection
-from flashgrep.team import stored_segments as merging
-from flashgrep.team.database import connect
-from flashgrep.team.migrations import SHARDED
-from flashgrep.team.stored_segments import read_segments
+from flashgrep.parts.team import store_connection
+from flashgrep.parts.team import stored_segments as merging
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.migrations import SHARDED
+from flashgrep.parts.team.stored_segments import read_segments
 from tests.support.postgres import Server, run_server
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import BOUND, ask, opened

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import Conflict
+from flashgrep.base.errors import Conflict
 from flashgrep.index import postings
 from flashgrep.index.segments import Kind
-from flashgrep.team import load
-from flashgrep.team.database import connect
-from flashgrep.team.load import Loader
-from flashgrep.team.stored_segments import read_segments, reserve_segments
+from flashgrep.parts.team import load
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.load import Loader
+from flashgrep.parts.team.stored_segments import read_segments, reserve_segments
 from tests.support.truth import ripgrep
 from tests.team.conftest import Asked, Rig
 from tests.team.test_jobs import count

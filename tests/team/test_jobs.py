@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from flashgrep.errors import InvalidParams, NotFound, Unavailable
-from flashgrep.team import migrations
-from flashgrep.team.database import connect
-from flashgrep.team.migrations import SHARDED
-from flashgrep.team.team_catalogue import StoreCache
+from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
+from flashgrep.parts.team import migrations
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.migrations import SHARDED
+from flashgrep.parts.team.team_catalogue import StoreCache
 from tests.support.git import git
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
@@ -160,7 +160,7 @@ async def test_what_is_half_loaded_is_nobodys_answer(rig: Rig, monkeypatch: pyte
         raise Unavailable("the machine is gone", reason="gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr("flashgrep.team.jobs.publish", publish)
+        patched.setattr("flashgrep.parts.team.jobs.publish", publish)
         rig.sync()
     assert count(rig, "text") == 2
     assert await find_all(asked.call, "old|new") == {(b"a.txt", 1)}

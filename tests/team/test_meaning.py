@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.team.database import connect
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.team.database import connect
 from tests.support.git import git
 from tests.support.meaning import FILES
 from tests.support.workspace import opened

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashgrep.errors import Conflict
+from flashgrep.base.errors import Conflict
 from flashgrep.index.segments import MOST_SEGMENTS
-from flashgrep.team import stored_segments as merging
-from flashgrep.team.database import connect
-from flashgrep.team.stored_segments import merge, merge_segments, read_segments
+from flashgrep.parts.team import stored_segments as merging
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.stored_segments import merge, merge_segments, read_segments
 from tests.support.git import git
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from flashgrep.team import access
-from flashgrep.team.database import connect
-from flashgrep.team.guard import hash_browser, hash_secret
-from flashgrep.team.team_catalogue import MOST_BROWSERS
+from flashgrep.parts.team import access
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.guard import hash_browser, hash_secret
+from flashgrep.parts.team.team_catalogue import MOST_BROWSERS
 from tests.support.http_request import Answer, send_request
 from tests.team.conftest import Rig, lend
 from tests.team.serving import serve

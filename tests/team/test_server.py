@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from flashgrep.team import access
-from flashgrep.team.database import connect
+from flashgrep.parts.team import access
+from flashgrep.parts.team.database import connect
 from tests.support.git import git
 from tests.support.http_request import send_request
 from tests.support.postgres import Server

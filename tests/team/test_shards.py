@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 
-from flashgrep.team import store_connection
-from flashgrep.team.database import connect
+from flashgrep.parts.team import store_connection
+from flashgrep.parts.team.database import connect
 from tests.support.postgres import Server, run_server
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig

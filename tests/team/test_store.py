@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.damage import Damaged
+from flashgrep.base.damage import Damaged
+from flashgrep.base.model import path_from_json
+from flashgrep.base.registry import Call, Session
 from flashgrep.index.reader import TextIndex
 from flashgrep.index.table import FileTable
-from flashgrep.model import path_from_json
+from flashgrep.parts.team.team_catalogue import ACCESS
+from flashgrep.parts.team.tree_listing import ListedFile, pack, unpack
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
-from flashgrep.registry import Call, Session
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
-from flashgrep.team.team_catalogue import ACCESS
-from flashgrep.team.tree_listing import ListedFile, pack, unpack
 from tests.support.truth import Found, ripgrep
 from tests.support.workspace import ask, opened
 from tests.team.conftest import Rig

@@ -12,10 +12,10 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep import config
-from flashgrep.errors import BadSetting, Unavailable
-from flashgrep.project_settings import with_project
-from flashgrep.team_link import TeamLink
+from flashgrep.base import config
+from flashgrep.base.errors import BadSetting, Unavailable
+from flashgrep.base.project_settings import with_project
+from flashgrep.parts.team.team_link import TeamLink
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.git import git
 from tests.team.conftest import Rig

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from flashgrep.team.jobs import Team
+from flashgrep.parts.team.jobs import Team
 from tests.team.conftest import Rig
 
 FORKS = get_context("forkserver")

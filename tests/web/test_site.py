@@ -12,13 +12,13 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from flashgrep.handlers import REGISTRY
-from flashgrep.mcp.http.admission import VISITOR
-from flashgrep.mcp.http.routes import Routes, Sessions
-from flashgrep.registry import Registry
+from flashgrep.base.registry import Registry
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.http import site
+from flashgrep.parts.http.site import MOST_LINKS, MOST_VISITS, Visitors
+from flashgrep.parts.http.wire.admission import VISITOR
+from flashgrep.parts.http.wire.routes import Routes, Sessions
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.web import site
-from flashgrep.web.site import MOST_LINKS, MOST_VISITS, Visitors
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.rpc.harness import HANDLERS, Gates, Notes
 from tests.support.workspace import repository

@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.base.model import FileStat
+from flashgrep.files import watch
+from flashgrep.files.watch import Change
 from flashgrep.index.table import FileRow, FileTable
-from flashgrep.ingest import watch
-from flashgrep.ingest.watch import Change
-from flashgrep.model import FileStat
-from flashgrep.workspace.freshness import Freshness, SwitchableWatcher
+from flashgrep.project.freshness import Freshness, SwitchableWatcher
 from tests.support.truth import ripgrep
 from tests.support.workspace import BOUND, ask, files_with, index_of, opened, put
 

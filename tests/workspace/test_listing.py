@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.handlers.common import UNLISTED, Coverage, coverage_of
-from flashgrep.ingest.globs import PathFilter
+from flashgrep.files.globs import PathFilter
+from flashgrep.methods.common import UNLISTED, Coverage, coverage_of
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.faults.harness import indexed, kill
 from tests.support.truth import ripgrep

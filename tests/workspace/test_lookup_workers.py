@@ -15,11 +15,11 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep.base.scheduler import FLOW, Scheduler
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import FLOW, Scheduler
+from flashgrep.project import Workspace, lookup_workers, worker_processes
+from flashgrep.project.lookup_workers import CROWD, LookupWorker, LookupWorkers
 from flashgrep.search.exact import Answer, Order, Output, Question
-from flashgrep.workspace import Workspace, lookup_workers, worker_processes
-from flashgrep.workspace.lookup_workers import CROWD, LookupWorker, LookupWorkers
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
 

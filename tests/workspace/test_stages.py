@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.errors import NotFound
+from flashgrep.base.errors import NotFound
 from flashgrep.indexer.job import stage_versions
-from flashgrep.workspace import Workspace
+from flashgrep.project import Workspace
 from tests.support.workspace import files_with, index_of, opened, put
 
 BEFORE = {"symbols": "1", "chunks": "1", "vectors": "1"}

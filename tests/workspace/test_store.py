@@ -9,18 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.catalogue import PROJECTS_FILE, Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import NotFound
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import NotFound
+from flashgrep.base.own_folders import INDEX, check_store, list_former_files, list_stores, make_store, store_folder
 from flashgrep.index.schema import row_checksum
-from flashgrep.own_folders import (
-    INDEX,
-    check_store,
-    list_former_files,
-    list_stores,
-    make_store,
-    store_folder,
-)
+from flashgrep.project.catalogue import PROJECTS_FILE, Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, index_of, opened, put, user_folder
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.watch import Change, watch
-from flashgrep.workspace.freshness import STOPPED, SwitchableWatcher
+from flashgrep.files.watch import Change, watch
+from flashgrep.project.freshness import STOPPED, SwitchableWatcher
 
 
 @pytest.fixture(params=[True, False], ids=["kernel", "markers"])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.files.openat import RootFolder
+from flashgrep.files.walk import Walker
+from flashgrep.files.watch import Change, Watcher, watch
 from flashgrep.index.table import FileRow, Mark
-from flashgrep.ingest.openat import RootFolder
-from flashgrep.ingest.walk import Walker
-from flashgrep.ingest.watch import Change, Watcher, watch
-from flashgrep.workspace.file_tree import Tree, find_outermost, is_below
+from flashgrep.project.file_tree import Tree, find_outermost, is_below
 
 MANY = 4_000
 MOST_SECONDS = 0.5

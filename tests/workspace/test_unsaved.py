@@ -9,20 +9,20 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.errors import Unavailable
-from flashgrep.handlers import REGISTRY
-from flashgrep.ingest.buffers import Buffer, Buffers, UnsavedText
-from flashgrep.ingest.parse.imports import FileImports
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.scoping import FileScopes
+from flashgrep.base.config import Settings
+from flashgrep.base.errors import Unavailable
+from flashgrep.base.registry import Session
+from flashgrep.files.buffers import Buffer, Buffers, UnsavedText
+from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.symbols.parse.imports import FileImports
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.scoping import FileScopes
+from flashgrep.parts.symbols.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep, tree_of
 from flashgrep.pattern import Pattern
-from flashgrep.registry import Session
+from flashgrep.project import UnsavedView, Workspace
+from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.search.exact import Output, Question
-from flashgrep.search.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep, tree_of
-from flashgrep.workspace import UnsavedView, Workspace
 from tests.rpc.harness import BOUND, LIMITS, Notes, memory
 from tests.support.workspace import opened, put
 

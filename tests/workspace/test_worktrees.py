@@ -12,13 +12,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
-from flashgrep.own_folders import find_owner, store_folder
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols.symbol_search import SymbolQuestion, SymbolSearch
-from flashgrep.workspace import Workspace
+from flashgrep.base.config import Settings
+from flashgrep.base.own_folders import find_owner, store_folder
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, put, user_folder
 from tests.support.worktrees import WorkTrees, git

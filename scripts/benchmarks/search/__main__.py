@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 
-from flashgrep.embed.static import DATA, load
+from flashgrep.parts.meaning.embed.static import DATA, load
 from scripts.benchmarks.search.asking import asked, faults
 from scripts.benchmarks.search.docstrings import Sides, measured, pool
 from scripts.benchmarks.search.metrics import Figures, interval, mean

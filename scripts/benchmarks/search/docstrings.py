@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.embed import Embedder
-from flashgrep.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
-from flashgrep.search.meaning.chunk_index import idf
-from flashgrep.search.meaning.fusion import RULES, query_words
+from flashgrep.parts.meaning.embed import Embedder
+from flashgrep.parts.meaning.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.parts.meaning.search.chunk_index import idf
+from flashgrep.parts.meaning.search.fusion import RULES, query_words
 from scripts.benchmarks.search.functions import Function, functions
 from scripts.benchmarks.search.metrics import Figures, figures, mean
 from scripts.benchmarks.search.packages import Package

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import CALLABLE_KINDS, DECLARES, END, START
-from flashgrep.languages import language_of
+from flashgrep.base.languages import language_of
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, DECLARES, END, START
 
 FEWEST_LINES: Final = 3
 MOST_LINES: Final = 80

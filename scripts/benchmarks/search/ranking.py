@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from flashgrep.search.meaning.fusion import RULES, Rules
-from flashgrep.search.meaning.meaning_search import MeaningAnswer, MeaningQuestion
-from flashgrep.workspace import Workspace, WorkspaceOptions
+from flashgrep.parts.meaning.search.fusion import RULES, Rules
+from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
+from flashgrep.project import Workspace, WorkspaceOptions
 from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures
 

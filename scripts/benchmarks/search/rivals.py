@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.embed import Embedder, static
-from flashgrep.embed.local import open_minilm
-from flashgrep.errors import ProviderUnavailable
-from flashgrep.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
-from flashgrep.indexer.chunking import embedding_text
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
-from flashgrep.search.meaning.chunk_index import Floats, idf
-from flashgrep.search.meaning.current_chunks import cut_chunks
-from flashgrep.search.meaning.fusion import RULES, query_words
-from flashgrep.search.symbol_source import parse_file
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.parts.meaning.chunking import embedding_text
+from flashgrep.parts.meaning.embed import Embedder, static
+from flashgrep.parts.meaning.embed.local import open_minilm
+from flashgrep.parts.meaning.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.parts.meaning.search.chunk_index import Floats, idf
+from flashgrep.parts.meaning.search.current_chunks import cut_chunks
+from flashgrep.parts.meaning.search.fusion import RULES, query_words
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
+from flashgrep.parts.symbols.symbol_source import parse_file
 from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 from scripts.benchmarks.search.asking import KINDS, Question, asked
 from scripts.benchmarks.search.metrics import Figures, distinct, figures, interval, mean

@@ -13,23 +13,23 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep.config import Settings
-from flashgrep.embed.providers import embedder_of
-from flashgrep.identifiers import find_identifiers
-from flashgrep.index.word_impacts import parts
-from flashgrep.indexer.chunking import embedding_text
-from flashgrep.model import Document
-from flashgrep.registry import Call, Session
-from flashgrep.search.meaning.fusion import query_words
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
+from flashgrep.base.config import Settings
+from flashgrep.base.identifiers import find_identifiers
+from flashgrep.base.model import Document
+from flashgrep.base.registry import Call, Session
+from flashgrep.parts.meaning.chunking import embedding_text
+from flashgrep.parts.meaning.embed.providers import embedder_of
+from flashgrep.parts.meaning.index.word_impacts import parts
+from flashgrep.parts.meaning.search.fusion import query_words
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.team import access, migrations
+from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.guard import hash_secret
+from flashgrep.parts.team.jobs import Team
+from flashgrep.parts.team.store_connection import Store
+from flashgrep.parts.team.team_catalogue import ACCESS, TeamCatalogue
+from flashgrep.project import RevisionView
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
-from flashgrep.team import access, migrations
-from flashgrep.team.database import connect
-from flashgrep.team.guard import hash_secret
-from flashgrep.team.jobs import Team
-from flashgrep.team.store_connection import Store
-from flashgrep.team.team_catalogue import ACCESS, TeamCatalogue
-from flashgrep.workspace import RevisionView
 from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures, mean
 from scripts.benchmarks.search.ranking import RESULTS, SIDES, judged

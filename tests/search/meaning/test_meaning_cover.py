@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.search.meaning.fusion import BEGINNING, Cover, stem_of
+from flashgrep.parts.meaning.search.fusion import BEGINNING, Cover, stem_of
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 

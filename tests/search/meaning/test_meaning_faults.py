@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.config import Embedding
-from flashgrep.index.vectors import vector_files
-from flashgrep.workspace import Workspace
+from flashgrep.base.config import Embedding
+from flashgrep.parts.meaning.index.vectors import vector_files
+from flashgrep.project import Workspace
 from tests.faults.harness import kill
 from tests.support.embed_server import Api, Reply, Request, serving
 from tests.support.meaning import BUILT_IN, CART, FILES, MAIL, PASSWORDS, TOPICS, asked, best, meant, settled, until

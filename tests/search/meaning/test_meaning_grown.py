@@ -4,8 +4,8 @@ import random
 import shutil
 from pathlib import Path
 
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.workspace import Workspace
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.project import Workspace
 from tests.support.meaning import FILES, settled
 from tests.support.workspace import opened, put, user_folder
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep.embed import static
-from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.table import SOURCE, TEST, tier_of
-from flashgrep.index.word_impacts import Fields, choose_for_vectors, count_fields
-from flashgrep.indexer.chunking import MOST_DEFINES, embedding_text
-from flashgrep.search.meaning.current_chunks import FoundChunk, cut_chunks, find_containing, is_exported
-from flashgrep.search.meaning.word_search import show_best_lines
+from flashgrep.parts.meaning.chunking import MOST_DEFINES, embedding_text
+from flashgrep.parts.meaning.embed import static
+from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.meaning.index.word_impacts import Fields, choose_for_vectors, count_fields
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk, cut_chunks, find_containing, is_exported
+from flashgrep.parts.meaning.search.word_search import show_best_lines
 from tests.support.workspace import opened, put
 
 

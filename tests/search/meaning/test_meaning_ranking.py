@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.index.word_impacts import words_of
-from flashgrep.search.meaning.chunk_index import idf
-from flashgrep.search.meaning.fusion import (
+from flashgrep.parts.meaning.index.word_impacts import words_of
+from flashgrep.parts.meaning.search.chunk_index import idf
+from flashgrep.parts.meaning.search.fusion import (
     RULES,
     AnalyzedQuery,
     Candidate,
@@ -24,7 +24,7 @@ from flashgrep.search.meaning.fusion import (
     query_words,
     semantic_share,
 )
-from flashgrep.search.meaning.word_search import covered_share
+from flashgrep.parts.meaning.search.word_search import covered_share
 
 PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)

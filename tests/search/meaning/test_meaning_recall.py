@@ -8,15 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep.embed import static
-from flashgrep.index import chunks as table
-from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import FileRow, FileTable
-from flashgrep.index.vectors import Floats, append, new_name, quantise
-from flashgrep.index.word_impacts import Family, Fields, find_words
 from flashgrep.index.writer import Writer
-from flashgrep.search.meaning.chunk_index import CandidateSearch, ChunkState, MeaningIndex, Texts, idf, weigh_words
-from flashgrep.search.meaning.fusion import RULES, Candidate
+from flashgrep.parts.meaning.embed import static
+from flashgrep.parts.meaning.index import chunks as table
+from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
+from flashgrep.parts.meaning.index.vectors import Floats, append, new_name, quantise
+from flashgrep.parts.meaning.index.word_impacts import Family, Fields, find_words
+from flashgrep.parts.meaning.search.chunk_index import (
+    CandidateSearch,
+    ChunkState,
+    MeaningIndex,
+    Texts,
+    idf,
+    weigh_words,
+)
+from flashgrep.parts.meaning.search.fusion import RULES, Candidate
 from tests.search.meaning.test_meaning_store import ROOT, add_text
 
 MODEL = static.load(static.DATA)

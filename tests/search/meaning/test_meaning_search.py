@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from flashgrep.index import chunks, schema
-from flashgrep.index.vectors import vector_files
-from flashgrep.ingest.globs import PathFilter
-from flashgrep.workspace import Workspace
+from flashgrep.files.globs import PathFilter
+from flashgrep.index import schema
+from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.meaning.index.vectors import vector_files
+from flashgrep.project import Workspace
 from tests.support.meaning import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
 from tests.support.workspace import index_of, opened, put
 
@@ -111,7 +112,7 @@ async def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_
     put(root, {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
     async with opened(root, indexes=False) as workspace:
         for most_read in (3_000, 100):
-            with mock.patch("flashgrep.search.meaning.word_search.MOST_SCANNED", most_read):
+            with mock.patch("flashgrep.parts.meaning.search.word_search.MOST_SCANNED", most_read):
                 answer = await asked(workspace, "turn the telescope to a star", limit=3)
             assert [piece.path for piece in answer.results] == [b"m.py"]
             assert (answer.ranked_by, answer.unseen > 200) == ("words", True)

@@ -12,17 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.index import chunks as table
-from flashgrep.index import symbols
-from flashgrep.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
 from flashgrep.index.postings import encode
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import take_numbers
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments
 from flashgrep.index.segments import put as put_segment
 from flashgrep.index.table import FileRow
-from flashgrep.index.word_impacts import LEVELS, USUAL_WORDS, Fields, find_words, impacts_of, parts, score, scores_of
 from flashgrep.index.writer import Writer
+from flashgrep.parts.meaning.index import chunks as table
+from flashgrep.parts.meaning.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
+from flashgrep.parts.meaning.index.word_impacts import (
+    LEVELS,
+    USUAL_WORDS,
+    Fields,
+    find_words,
+    impacts_of,
+    parts,
+    score,
+    scores_of,
+)
+from flashgrep.parts.symbols import symbol_table as symbols
 
 ROOT, PROJECT = b"/tree", 1
 SETTINGS = '{"provider": "static"}'

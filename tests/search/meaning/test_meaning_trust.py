@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.config import Embedding
-from flashgrep.search.meaning.meaning_search import MeaningQuestion
-from flashgrep.workspace import Workspace
+from flashgrep.base.config import Embedding
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.project import Workspace
 from tests.support.workspace import index_of, opened, put
 
 

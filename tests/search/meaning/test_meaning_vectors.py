@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.index.vectors import (
+from flashgrep.parts.meaning.index.vectors import (
     RESCORED,
     Floats,
     Vectors,

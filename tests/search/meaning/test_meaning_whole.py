@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.index.chunks import ChunkMap
-from flashgrep.index.vectors import Floats, Vectors, append, new_name, quantise
-from flashgrep.search.meaning.chunk_index import ChunkState, whole_similarity
+from flashgrep.parts.meaning.index.chunks import ChunkMap
+from flashgrep.parts.meaning.index.vectors import Floats, Vectors, append, new_name, quantise
+from flashgrep.parts.meaning.search.chunk_index import ChunkState, whole_similarity
 
 
 def known(folder: Path, sizes: list[int], seed: int) -> tuple[ChunkState, Floats]:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.search.meaning.current_chunks import cut_chunks
-from flashgrep.search.meaning.passages import MOST_HEAD, MOST_WHOLE, Excerpt, Passage, find_passage
-from flashgrep.search.symbol_source import parse_file
+from flashgrep.parts.meaning.search.current_chunks import cut_chunks
+from flashgrep.parts.meaning.search.passages import MOST_HEAD, MOST_WHOLE, Excerpt, Passage, find_passage
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.symbol_source import parse_file
 
 WORDS = [(b"brake",), (b"signal",)]
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.parts.meaning.search.fusion import RULES
+from flashgrep.parts.meaning.search.word_search import forms_of
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
-from flashgrep.search.meaning.fusion import RULES
-from flashgrep.search.meaning.word_search import forms_of
 from tests.support.meaning import asked, best, meant, settled
 from tests.support.workspace import put
 

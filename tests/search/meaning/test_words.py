@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from flashgrep.model import path_from_json
-from flashgrep.search.meaning.word_search import search_words
-from flashgrep.workspace import Workspace
+from flashgrep.base.model import path_from_json
+from flashgrep.parts.meaning.search.word_search import search_words
+from flashgrep.project import Workspace
 from tests.support.workspace import opened, put
 
 FILES = {

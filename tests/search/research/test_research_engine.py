@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.research.research_walk import Research
+from flashgrep.parts.navigation.research.research_walk import Research
 from tests.search.symbol_folder import FolderSource
 
 SWIFT = {

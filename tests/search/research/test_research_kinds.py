@@ -5,9 +5,12 @@ from typing import cast
 
 import pytest
 
-from flashgrep.errors import InvalidParams
-from flashgrep.handlers.common import Budget, Coverage
-from flashgrep.handlers.research import (
+from flashgrep.base.errors import InvalidParams
+from flashgrep.methods.common import Budget, Coverage
+from flashgrep.methods.text import Style
+from flashgrep.parts.navigation.references import UnusedSearch
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.research_methods import (
     CodeResearchParams,
     CodeResearchResult,
     find_tests,
@@ -15,10 +18,7 @@ from flashgrep.handlers.research import (
     format_research,
     render_research,
 )
-from flashgrep.handlers.text import Style
-from flashgrep.search.research.research_walk import Research
-from flashgrep.search.resolution.symbol_graph import UNDEFINED
-from flashgrep.search.symbols.references import UnusedSearch
+from flashgrep.parts.navigation.resolution.symbol_graph import UNDEFINED
 from tests.search.research.test_research_engine import edges, project, researched
 from tests.search.symbol_folder import FolderSource
 

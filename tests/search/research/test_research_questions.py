@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.search.research.research_questions import parse_question
+from flashgrep.parts.navigation.research.research_questions import parse_question
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.symbols.navigation import Navigator
-from flashgrep.search.symbols.references import UnusedSearch
+from flashgrep.parts.navigation.navigation import Navigator
+from flashgrep.parts.navigation.references import UnusedSearch
 from tests.search.research.test_research_engine import edges, project, researched
 from tests.search.symbols.test_navigation import named_at
 
@@ -221,7 +221,7 @@ def test_what_has_all_members_is_of_an_interface(
 
 
 def test_an_answer_says_how_many_types_it_did_not_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashgrep.search.resolution.conformance.MOST_TYPES", 1)
+    monkeypatch.setattr("flashgrep.parts.navigation.resolution.conformance.MOST_TYPES", 1)
     source = project(tmp_path, GO)
     asked = named_at(source, "shape/shape.go:5 Handler")
     research = researched(source, "what implements Handler", 1)

@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.checkpoint import CURRENT_TURN, Abandoned
-from flashgrep.search.research.research_walk import Research
+from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import Workspace
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 
 ONE, OTHER = "include/lib/size.h", "other/size.h"

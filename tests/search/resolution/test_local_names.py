@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.search.resolution.local_names import is_hidden
-from flashgrep.search.resolution.plain_text import find_module
+from flashgrep.parts.navigation.resolution.local_names import is_hidden
+from flashgrep.parts.navigation.resolution.plain_text import find_module
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from tests.search.research.test_research_engine import project, researched
 
 JAVA = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse.imports import read_packages
+from flashgrep.parts.symbols.parse.imports import read_packages
 from tests.search.resolution.test_local_names import users_of
 
 JAVA = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, parse_symbols
-from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.scoping import MODULE, FileScopes, read_scopes
-from flashgrep.search.resolution import inference
-from flashgrep.search.resolution.plain_text import find_part, find_part_of_members
+from flashgrep.parts.navigation.resolution import inference
+from flashgrep.parts.navigation.resolution.plain_text import find_part, find_part_of_members
+from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes, read_scopes
 from tests.search.research.test_research_engine import project, researched
 from tests.search.symbol_folder import FolderSource
 

@@ -10,19 +10,19 @@ from ast_grep_py import SgNode, SgRoot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.checkpoint import CURRENT_TURN, Abandoned, ending
-from flashgrep.errors import BadPattern, Unavailable
-from flashgrep.languages import SYNTAX, language_of
-from flashgrep.search.structural import structural_matcher
-from flashgrep.search.structural.structural_search import (
+from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned, ending
+from flashgrep.base.errors import BadPattern, Unavailable
+from flashgrep.base.languages import SYNTAX, language_of
+from flashgrep.parts.structural import structural_matcher
+from flashgrep.parts.structural.structural_search import (
     Position,
     StructuralAnswer,
     StructuralQuestion,
     choose_languages,
     search_structural,
 )
-from flashgrep.search.structural.structural_worker import Matcher
-from flashgrep.workspace import Workspace
+from flashgrep.parts.structural.structural_worker import Matcher
+from flashgrep.project import Workspace
 from tests.support.workspace import opened, put, repository
 
 SAMPLES = Path(__file__).parents[2] / "ingest" / "samples"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.resolution.name_at_position import NameAtPosition, NoResult, find_name_at
-from flashgrep.search.symbol_source import SymbolSource
-from flashgrep.search.symbols.navigation import Navigator, describe
-from flashgrep.search.symbols.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.navigation.navigation import Navigator, describe
+from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_name_at
+from flashgrep.parts.symbols.symbol_source import SymbolSource
 from tests.search.research.test_research_engine import project
 from tests.search.resolution.test_name_resolution import GO, PYTHON, TYPESCRIPT
 

@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-from flashgrep.search.research.research_walk import Research
-from flashgrep.search.resolution.name_at_position import NameAtPosition, find_name_at
-from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols.hierarchy import find_callers
-from flashgrep.search.symbols.navigation import Navigator
-from flashgrep.search.symbols.references import UnusedSearch
-from flashgrep.search.symbols.symbol_search import SymbolAnswer, SymbolQuestion, SymbolSearch
-from flashgrep.workspace import Workspace
+from flashgrep.parts.navigation.hierarchy import find_callers
+from flashgrep.parts.navigation.navigation import Navigator
+from flashgrep.parts.navigation.references import UnusedSearch
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.name_at_position import NameAtPosition, find_name_at
+from flashgrep.parts.symbols.symbol_search import SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import Workspace
 from tests.support.workspace import opened, put
 
 MINIFIED = b"a=1;" * 10_000 + b"function wanted(){}"

@@ -9,20 +9,20 @@ from weakref import WeakSet
 
 import pytest
 
-from flashgrep.errors import InvalidParams, NotFound
-from flashgrep.handlers import research as research_methods
-from flashgrep.handlers import symbols as symbol_methods
+from flashgrep.base.errors import InvalidParams, NotFound
+from flashgrep.base.languages import language_of
+from flashgrep.base.registry import Call, Registry, Session
+from flashgrep.files.buffers import Buffers
 from flashgrep.index import schema
-from flashgrep.index import symbols as table
-from flashgrep.index.symbols import StoredSymbols
-from flashgrep.ingest.buffers import Buffers
-from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
-from flashgrep.languages import language_of
-from flashgrep.registry import Call, Registry, Session
-from flashgrep.search.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep
-from flashgrep.search.symbols import symbol_search
-from flashgrep.search.symbols.symbol_search import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
-from flashgrep.workspace import Workspace
+from flashgrep.parts.navigation import research_methods
+from flashgrep.parts.symbols import methods as symbol_methods
+from flashgrep.parts.symbols import symbol_search
+from flashgrep.parts.symbols import symbol_table as table
+from flashgrep.parts.symbols.parse import ParsedFile, pack, parse_symbols
+from flashgrep.parts.symbols.symbol_search import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource, forget_parsed_files, parse_and_keep
+from flashgrep.parts.symbols.symbol_table import StoredSymbols
+from flashgrep.project import Workspace
 from tests.search.research.test_research_engine import PYTHON, SWIFT
 from tests.support.workspace import files_with, index_of, opened, put
 

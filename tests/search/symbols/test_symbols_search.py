@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from flashgrep.search.symbols.outlines import outline
-from flashgrep.search.symbols.repository_map import repository_map
-from flashgrep.search.symbols.symbol_search import (
+from flashgrep.parts.symbols.outlines import outline
+from flashgrep.parts.symbols.repository_map import repository_map
+from flashgrep.parts.symbols.symbol_search import (
     SymbolAnswer,
     SymbolQuestion,
     SymbolSearch,

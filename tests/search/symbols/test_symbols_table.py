@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz, process
 
-from flashgrep.checkpoint import Abandoned, ending
-from flashgrep.index import schema, symbols
-from flashgrep.index.symbols import StoredSymbols
-from flashgrep.search.symbols.symbol_search import COMPARED, FUZZY_CUTOFF, near_names
+from flashgrep.base.checkpoint import Abandoned, ending
+from flashgrep.index import schema
+from flashgrep.parts.symbols import symbol_table as symbols
+from flashgrep.parts.symbols.symbol_search import COMPARED, FUZZY_CUTOFF, near_names
+from flashgrep.parts.symbols.symbol_table import StoredSymbols
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xDFFF), min_size=1, max_size=12)
 

@@ -1,0 +1,1 @@
+"""What every layer uses: errors, values, settings, paths, languages, the registry, scheduling of lookups."""

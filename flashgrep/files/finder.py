@@ -1,0 +1,455 @@
+"""Finding files by wildcards on their paths: among known files, and on disk, skipping folders that cannot match.
+
+Patterns are those of all filters (``globs``), matched against the path from the folder searched.
+"""
+
+import contextlib
+import itertools
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
+from flashgrep.base.path_text import Literals, PathText, Places
+from flashgrep.files.globs import GlobOptions, GlobPatterns
+from flashgrep.files.openat import LISTING, NAMES, RootFiles, RootFolder
+from flashgrep.files.walk import Walker, WalkOptions
+
+MAX_LINKS = 5
+"""Links to folders along one path; ten folders that link to one another make 40,000 paths, without a bound millions."""
+_CHECK_EVERY = 64  # folders between two checks of the deadline, about 2 ms
+_STATE = b".flashgrep"
+
+
+class Key(NamedTuple):
+    """What a file is sorted by: a value, then its path (relative to the folder searched)."""
+
+    value: bytes | int
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which part of the sorted files: after the key ``after`` if given, else from ``offset``."""
+
+    offset: int = 0
+    after: Key | None = None
+    limit: int = 10_000
+
+
+class FoundFile(NamedTuple):
+    """A file: its index among all, its paths from the root and the folder searched, size in bytes, time in seconds."""
+
+    at: int
+    path: bytes
+    relative_path: bytes
+    size: int
+    modified_unix: int
+    key: Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobPage:
+    """A part of the files found, in order, that ends before index ``end`` of ``total``, without files gone since."""
+
+    files: list[FoundFile]
+    end: int
+    total: int
+    seen: int
+    unreadable: int
+    complete: bool
+    """False: the deadline passed before the walk ended."""
+
+
+class PresentFiles(NamedTuple):
+    """The present files of a watched tree; those that ignore rules exclude are separate."""
+
+    settled: PathText
+    overruled: Places
+    """Indexes in ``settled`` of files that are gone, or among ``changed``."""
+    changed: Collection[bytes]
+    excluded: Mapping[bytes, bool]
+    """Excluded files, and excluded folders (True), whose content is not known."""
+    unreadable: Collection[bytes]
+
+
+def find(
+    root: bytes,
+    options: GlobOptions,
+    window: Window = Window(),
+    *,
+    deadline: float | None = None,
+    known: PresentFiles | None = None,
+    unsaved: Mapping[bytes, tuple[int, int]] = MappingProxyType({}),
+) -> GlobPage:
+    """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
+
+    What is ``known`` is not read again, unless the options need more. ``unsaved``: sizes in bytes and times in
+    nanoseconds that replace those on disk.
+
+    Raises:
+        InvalidParams: a bad glob; ``data`` names the field and the glob.
+        NotFound: no such folder (``directory_not_found``).
+        Forbidden: the folder lies outside the root.
+
+    """
+    search = _Search(root, options, deadline, unsaved)
+    keys = list(search.run(known))
+    at, end = _sort_and_cut(keys, options, window)
+    files = [found for index in range(at, end) if (found := search.describe(index, keys[index])) is not None]
+    return GlobPage(
+        files=files,
+        end=end,
+        total=len(keys),
+        seen=search.seen,
+        unreadable=search.unreadable,
+        complete=search.complete,
+    )
+
+
+def find_among(
+    paths: PathText, stat_file: Callable[[bytes], tuple[int, int]], options: GlobOptions, window: Window = Window()
+) -> GlobPage:
+    """Return the part ``window`` of the given files that match, like ``find``, but without reading the disk.
+
+    ``stat_file`` returns a file's size in bytes and its time in seconds.
+    """
+    patterns, lead = GlobPatterns(options), options.under and options.under + b"/"
+    most, start = options.max_depth, len(lead)
+
+    def is_entered(path: bytes) -> bool:
+        *folders, name = path.split(b"/")
+        if not options.include_hidden and any(step[:1] == b"." for step in (*folders, name)):
+            return False
+        if most is not None and len(folders) > most:
+            return False
+        return not any(patterns.prunes(b"/".join(folders[:depth])) for depth in range(1, len(folders) + 1))
+
+    def key_of(path: bytes) -> Key:
+        if options.sort_by in {"path", "name"}:
+            return Key(path if options.sort_by == "path" else path.rpartition(b"/")[2], path)
+        return Key(stat_file(lead + path)[options.sort_by == "modified"], path)
+
+    literals = [one._replace(start=lead + one.start) for one in patterns.literals]
+    matching = paths.matching(literals, lambda path: path.startswith(lead) and patterns.includes(path[start:]))
+    found = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
+    keys = [key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)]
+    at, end = _sort_and_cut(keys, options, window)
+    files = [
+        FoundFile(index, lead + key.path, key.path, *stat_file(lead + key.path), key)
+        for index, key in enumerate(keys[at:end], at)
+    ]
+    seen = len(paths.with_literals(Literals(start=lead)))
+    return GlobPage(files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True)
+
+
+def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tuple[int, int]:
+    """Sort the keys, and return where the window begins and ends."""
+    keys.sort()
+    if options.descending:
+        # Files of equal value stay sorted by path.
+        keys.sort(key=lambda key: key.path)
+        keys.sort(key=lambda key: key.value, reverse=True)
+    at = min(window.offset, len(keys))
+    if (after := window.after) is not None:
+
+        def is_behind(key: Key) -> bool:
+            if key.value == after.value:
+                return key.path > after.path
+            return (key.value < after.value) is options.descending  # type: ignore[operator]  # all values of one sort are of one type
+
+        at = next((index for index, key in enumerate(keys) if is_behind(key)), len(keys))
+    return at, min(at + window.limit, len(keys))
+
+
+def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
+    """Return the folder a caller named, like ``place_of``; also raises NotFound if it is not a folder."""
+    found = place_of(root, path, private, reason="directory_not_found")
+    if not os.path.isdir(os.path.join(root, found)):
+        raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
+    return found
+
+
+def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, reason: str = "path_not_found") -> bytes:
+    """Return the file or folder a caller named, relative to ``root``; absolute paths inside the root are accepted, too.
+
+    Raises:
+        NotFound: nothing is there.
+        Forbidden: it is outside the root or in a private folder, or a link on the way leads there.
+
+    """
+    raw = path.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
+    if b"\0" in raw:
+        raise InvalidParams("path: contains a NUL", field="path")
+    real_root = os.path.realpath(root)
+    full = os.path.normpath(os.path.join(root, raw))
+    real = os.path.realpath(full)
+    if not _is_inside(real, real_root) or not (_is_inside(full, os.path.normpath(root)) or _is_inside(full, real_root)):
+        raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
+    if private.contain(real):
+        raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
+    if not os.path.exists(real):
+        raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
+    base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
+    return os.path.relpath(full, base) if full != base else b""
+
+
+def _is_inside(path: bytes, folder: bytes) -> bool:
+    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: bytes
+    """From the folder searched; empty for that folder itself."""
+    depth: int
+    above: tuple[tuple[int, int], ...] = ()
+    """Device and inode of the folders on the way, if links are followed."""
+    links: int = 0
+
+
+@dataclass(slots=True)
+class _Search:
+    root: bytes
+    options: GlobOptions
+    deadline: float | None
+    unsaved: Mapping[bytes, tuple[int, int]] = field(default_factory=dict)
+    seen: int = 0
+    unreadable: int = 0
+    complete: bool = True
+    _base: bytes = b""
+    _real_root: bytes = b""
+    _lead: bytes = b""
+    """From the root to the folder searched, links resolved; unless links are followed, all its files are below that."""
+    _files: RootFiles = field(init=False)
+    _patterns: GlobPatterns = field(init=False)
+    _private: frozenset[Identity] = field(init=False)
+    _inodes: set[int] = field(init=False)
+    _ignore: Walker | None = None
+    _entered: dict[bytes, bool] = field(default_factory=lambda: {b"": True})
+
+    def __post_init__(self) -> None:
+        under = self.options.under
+        self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
+        self._real_root = os.path.realpath(self.root)
+        top = os.path.relpath(os.path.realpath(self._base), self._real_root)
+        self._lead = b"" if top == b"." else top + b"/"
+        self._files = RootFiles(RootFolder(self._real_root))
+        self._patterns = GlobPatterns(self.options)
+        self._private = self.options.private.identities()
+        self._inodes = {inode for _, inode in self._private}
+        if self.options.respect_ignore:
+            self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
+
+    def run(self, known: PresentFiles | None) -> Iterable[Key]:
+        options = self.options
+        as_known = not options.include_hidden and not options.follow_symlinks and b"/." not in b"/" + self._lead
+        if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
+            places = known.settled.with_literals(Literals(start=self._lead))
+            places = places[~np.isin(places, known.overruled)]
+            if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else maybe excluded
+                return self._known(known, places)
+        return itertools.chain(self._walk([_Folder(b"", 0)]), self._find_new())
+
+    def _find_new(self) -> Iterator[Key]:
+        """Yield the matching files that have an unsaved text and are not on disk."""
+        for full in self.unsaved:
+            path = full[len(self._lead) :]
+            if not full.startswith(self._lead) or self._is_there(path, stat.S_ISREG):
+                continue
+            if self._in_scope(path) and self._is_ours(path, is_dir=False):
+                self.seen += 1
+                if self._patterns.includes(path):
+                    yield self._key(path)
+
+    def _known(self, known: PresentFiles, places: Places) -> Collection[Key]:
+        """Return the files that match; ``places``: indexes of the settled files below the folder searched."""
+        lead, includes = len(self._lead), self._patterns.includes
+        found: dict[bytes, Key] = {}
+
+        def add(path: bytes) -> None:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                found[path] = self._key(path)
+
+        globs = [one._replace(start=self._lead + one.start) for one in self._patterns.literals]
+        matching = known.settled.matching(globs, lambda path: includes(path[lead:]))
+        matching[known.overruled] = False
+        for at in np.flatnonzero(matching).tolist():
+            if self._in_scope(path := known.settled[at][lead:]):
+                add(path)
+        below = [path[lead:] for path in known.changed if path.startswith(self._lead)]
+        if self.options.exclude or self.options.max_depth is not None:  # 50 ms for 78,000 paths
+            self.seen += sum(self._is_entered(known.settled[at][lead:]) for at in places.tolist())
+            self.seen += sum(map(self._is_entered, below))
+        else:
+            self.seen += len(places) + len(below)
+        for path in below:
+            if self._in_scope(path) and includes(path):
+                add(path)
+        self.unreadable += sum(
+            self._enters(path[lead:]) for path in known.unreadable if (path + b"/").startswith(self._lead)
+        )
+        if self._ignore is None:
+            excluded = [(path[lead:], is_dir) for path, is_dir in known.excluded.items() if path.startswith(self._lead)]
+            for path, is_dir in excluded:
+                if not is_dir and self._in_scope(path) and includes(path) and self._is_there(path, stat.S_ISREG):
+                    add(path)
+            most = self.options.max_depth
+            starts = [
+                _Folder(path, path.count(b"/") + 1)
+                for path, is_dir in excluded
+                if is_dir
+                and (most is None or path.count(b"/") < most)
+                and self._enters(path)
+                and self._is_there(path, stat.S_ISDIR)
+                and identify(self._base + path) not in self._private
+            ]
+            found.update((key.path, key) for key in itertools.chain(self._walk(starts), self._find_new()))
+        return found.values()
+
+    def _is_entered(self, path: bytes) -> bool:
+        """Return whether a walk would reach the file, judging by its path."""
+        checkpoint()
+        most = self.options.max_depth
+        return (most is None or path.count(b"/") <= most) and self._enters(path.rpartition(b"/")[0])
+
+    def _in_scope(self, path: bytes) -> bool:
+        """Return whether a file counts, provided that one of the patterns matches it."""
+        is_seen = self._is_seen(path[path.rfind(b"/") + 1 :])
+        return is_seen and self._is_entered(path) and self._patterns.is_allowed(path)
+
+    def _is_seen(self, name: bytes) -> bool:
+        return name != _STATE and (name[:1] != b"." or self.options.include_hidden)
+
+    def _enters(self, folder: bytes) -> bool:
+        """Return whether a walk would enter the folder, judging by its path."""
+        steps = []
+        while folder not in self._entered:
+            steps.append(folder)
+            folder = folder.rpartition(b"/")[0]
+        entered = self._entered[folder]
+        for step in reversed(steps):
+            name = step[step.rfind(b"/") + 1 :]
+            entered = self._entered[step] = entered and self._is_seen(name) and not self._patterns.prunes(step)
+        return entered
+
+    def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
+        checkpoint()
+        try:
+            return kind(self._files.lstat(self._lead + path).st_mode)
+        except OSError:
+            return False
+
+    def _walk(self, pending: list[_Folder]) -> Iterator[Key]:
+        visited = 0
+        while pending:
+            visited += 1
+            checkpoint()
+            if self.deadline is not None and visited % _CHECK_EVERY == 0 and time.monotonic() > self.deadline:
+                self.complete = False
+                return
+            yield from self._visit(pending.pop(), pending)
+
+    def describe(self, index: int, key: Key) -> FoundFile | None:
+        checkpoint()
+        try:
+            size, time_ns = self._stat(key.path)
+        except OSError:
+            return None  # gone since it was listed
+        under = self.options.under
+        path = under + b"/" + key.path if under else key.path
+        return FoundFile(index, path, key.path, size, time_ns // 1_000_000_000, key)
+
+    def _stat(self, path: bytes) -> tuple[int, int]:
+        """Return the size and time of a file below the folder searched."""
+        unsaved = self.unsaved.get(self._lead + path)
+        if unsaved is not None:
+            return unsaved
+        found = os.stat(self._base + path) if self.options.follow_symlinks else self._files.lstat(self._lead + path)
+        return found.st_size, found.st_mtime_ns
+
+    def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
+        opened, entries = -1, list[os.DirEntry[str]]()
+        lead = folder.path + b"/" if folder.path else b""
+        try:
+            if self.options.follow_symlinks:
+                opened = os.open(self._base + folder.path, LISTING & ~os.O_NOFOLLOW)
+            else:
+                opened = self._files.root.open((self._lead + folder.path).removesuffix(b"/"), LISTING)
+            with os.scandir(opened) as listing:
+                entries = list(listing)
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # gone meanwhile
+        except OSError:
+            self.unreadable += 1
+        try:
+            for entry in entries:
+                checkpoint()
+                name = entry.name.encode(*NAMES)
+                if not self._is_seen(name):
+                    continue
+                try:
+                    key = self._take_entry(entry, lead + name, folder, pending)
+                except OSError:
+                    continue  # gone, or a dangling link
+                if key is not None:
+                    yield key
+        finally:
+            if opened >= 0:
+                os.close(opened)
+
+    def _take_entry(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
+        follow = self.options.follow_symlinks
+        if follow and entry.is_symlink():
+            # A link may lead anywhere in the project, except to the folder searched or one above it.
+            real = os.path.realpath(self._base + path)
+            if not _is_inside(real, self._real_root) or _is_inside(os.path.realpath(self._base), real):
+                return None
+        if entry.is_dir(follow_symlinks=follow):
+            inner = self._enter_folder(entry, path, folder)
+            if inner is not None:
+                pending.append(inner)
+        elif entry.is_file(follow_symlinks=follow):
+            self.seen += 1
+            if self._patterns.wants(path) and self._is_ours(path, is_dir=False):
+                return self._key(path)
+        return None
+
+    def _enter_folder(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
+        most = self.options.max_depth
+        if (most is not None and folder.depth >= most) or self._patterns.prunes(path):
+            return None
+        if not self._is_ours(path, is_dir=True):
+            return None
+        if not self.options.follow_symlinks:
+            if entry.inode() in self._inodes and identify(self._base + path) in self._private:
+                return None
+            return _Folder(path, folder.depth + 1)
+        found = entry.stat(follow_symlinks=True)
+        here = (found.st_dev, found.st_ino)
+        links = folder.links + entry.is_symlink()
+        if here in folder.above or links > MAX_LINKS or here in self._private:
+            return None  # a loop, too many links, or one of flashgrep's own folders
+        return _Folder(path, folder.depth + 1, (*folder.above, here), links)
+
+    def _is_ours(self, path: bytes, *, is_dir: bool) -> bool:
+        if self._ignore is None:
+            return True
+        under = self.options.under
+        return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
+
+    def _key(self, path: bytes) -> Key:
+        if self.options.sort_by == "path":
+            return Key(path, path)
+        if self.options.sort_by == "name":
+            return Key(path.rpartition(b"/")[2], path)
+        size, time_ns = self._stat(path)
+        return Key(size if self.options.sort_by == "size" else time_ns, path)

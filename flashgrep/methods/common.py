@@ -1,0 +1,422 @@
+"""What methods share: parameters, paths, filters, cursors, budgets, coverage."""
+
+import base64
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, Literal, NotRequired, Protocol, TypeAlias, TypeVar
+from urllib.parse import quote, unquote
+
+import orjson
+from anyio.to_thread import run_sync
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import InvalidParams, NotFound
+from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.registry import (
+    MOST_PROJECTS,
+    RARE,
+    Call,
+    CursorText,
+    Globs,
+    Languages,
+    Params,
+    PathText,
+    RevisionText,
+    Usage,
+)
+from flashgrep.files.buffers import Buffers
+from flashgrep.files.columns import PositionEncoding
+from flashgrep.files.finder import place_of
+from flashgrep.files.globs import PathFilter
+from flashgrep.project import CurrentView, RevisionView, UnsavedView, View, Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.path_search import search_near
+from flashgrep.search.snapshot import SearchStats
+
+CHARS_PER_TOKEN: Final = 4
+_PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
+"""Characters that make a path a pattern; web frameworks name folders ``[id]``."""
+COUNT_UP_TO = 20_000
+"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
+BARE = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
+MOST_TOLD: Final = 10
+"""Maximum number of files named in a detail."""
+UNLISTED = "the project's files have not all been listed yet"
+PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
+PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
+
+
+ItemT = TypeVar("ItemT")
+StateT = TypeVar("StateT")
+
+# Parameters that several methods take. Each method says their defaults.
+
+ProjectName: TypeAlias = Annotated[
+    PathText | None, Field(description="Project, by name or root; default: the connection's own.")
+]
+ProjectNames: TypeAlias = Annotated[
+    Annotated[list[PathText], Field(max_length=MOST_PROJECTS, min_length=1)] | Literal["*"] | None,
+    Field(description="Several projects at once, by name or root, or `*` for all known ones; instead of `project`."),
+]
+Include: TypeAlias = Annotated[
+    Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, e.g. src/**/*.py.")
+]
+Exclude: TypeAlias = Annotated[Globs, Field(description="Exclude files that match one of these globs.")]
+Below: TypeAlias = Annotated[PathText | None, Field(description="Only this file or folder; globs may start there.")]
+InLanguages: TypeAlias = Annotated[
+    Languages, Usage(short="-t", rare=True), Field(description="Only files of these languages, e.g. py or rust.")
+]
+Cursor: TypeAlias = Annotated[
+    CursorText | None,
+    Usage(short="-c"),
+    Field(description="`next` of the previous answer, to continue after it."),
+]
+_TOKENS: Final = Field(ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
+MaxTokens: TypeAlias = Annotated[int, RARE, _TOKENS]
+MaxTokensIfSet: TypeAlias = Annotated[int | None, RARE, _TOKENS]
+"""The settings' budget unless it is given."""
+Deadline: TypeAlias = Annotated[
+    int,
+    RARE,
+    Field(ge=1, le=600_000, description="After this time, what was found so far is sent."),
+]
+Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Include everything saved before this call.")]
+
+
+Rev: TypeAlias = Annotated[
+    RevisionText | None,
+    Field(description="Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."),
+]
+Encoding: TypeAlias = Annotated[
+    PositionEncoding,
+    RARE,
+    Field(description="What a column counts: bytes (utf-8), UTF-16 units, or characters (utf-32)."),
+]
+
+
+class ProjectParams(Params):
+    """What every method on files takes."""
+
+    project: ProjectName = None
+
+
+class FilePlace(TypedDict):
+    """A file; its name also in base64 if it is not UTF-8; `project` if several were asked."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+
+
+class FileQuestion(Protocol):
+    """Parameters of a question about a project's files."""
+
+    @property
+    def project(self) -> str | None:
+        """The project's name or root."""
+
+    @property
+    def rev(self) -> str | None:
+        """The revision's name."""
+
+
+async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
+    """Return what a question is about: the project as it is, or the named revision.
+
+    Raises:
+        NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
+
+    """
+    return await view_of(call, await call.host.workspace(call, params.project), params.rev)
+
+
+async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:
+    """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
+    rev = "HEAD" if rev is None and workspace.is_bare else rev
+    return await current_view(call, workspace) if rev is None else await workspace.revisions.at(rev)
+
+
+async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
+    """Return a project as it is now, with the client's unsaved text for files open in its editor."""
+    buffers = buffers_of(call)
+    # Nearly always there is no editor, and no lock is taken; locked means that an earlier call is just opening a file
+    # now.
+    if not buffers and not buffers.lock.locked():
+        return workspace
+    async with buffers.lock:  # what was asked before this call has been done
+        found = buffers.below(workspace.walker.root)
+    if not found:
+        return workspace
+    behind = tuple(path for path, buffer in found.items() if buffer.is_behind)
+    return UnsavedView(workspace, {path: buffer.text() for path, buffer in found.items()}, behind)
+
+
+def buffers_of(call: Call[Catalogue]) -> Buffers:
+    """Return the files that a connection's client has open."""
+    buffers: Buffers | None = call.session.notes.get("buffers")
+    if buffers is None:  # not setdefault: every question comes here, and creating Buffers creates a lock
+        buffers = call.session.notes["buffers"] = Buffers(call.host.buffers)
+    return buffers
+
+
+async def make_path_filter(
+    workspace: View,
+    include: Sequence[str],
+    exclude: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    without: Sequence[bytes] = (),
+    *,
+    below: str | None = None,
+) -> PathFilter | None:
+    """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
+
+    ``without``: folders whose files are not wanted, whatever the globs say.
+
+    Raises:
+        InvalidParams: a bad glob, or an unknown language.
+        NotFound: nothing is at ``below``.
+        Forbidden: it is outside the project.
+
+    """
+    include, exclude = make_relative(workspace, include), make_relative(workspace, exclude)
+    try:
+        under = await resolve_path(workspace, below) if below else b""
+    except NotFound:
+        # Together with globs, or without pattern characters, the path was meant as a path.
+        if include or below is None or _PATTERN.search(below) is None:
+            raise
+        under, include = b"", make_relative(workspace, [below])  # a pattern in place of a folder
+    if not (under or include or exclude or languages or without):
+        return None
+    make = partial(PathFilter, include, exclude, languages=languages, without=without, under=under)
+    return await workspace.in_turn(make)
+
+
+def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[str]:
+    """Return globs; those that begin with the project's own folder, or one below it, are made relative to it."""
+    root = project_of(view).root if not isinstance(view, RevisionView) else b""
+    base = path_to_text(root + b"/" + under if under else root) + "/"
+    return [f"/{glob.removeprefix(base)}" if root and glob.startswith(base) else glob for glob in globs]
+
+
+async def resolve_path(view: View, path: str) -> bytes:
+    """Return a file or folder named by a caller, relative to the root; absolute paths inside it are accepted.
+
+    Raises:
+        NotFound: it does not exist; the error has ``near`` paths.
+        Forbidden: it is outside the project.
+
+    """
+    if isinstance(view, RevisionView):
+        found = view.relative(path_from_json(path))
+        # A revision stores no folders: a folder exists if a file is below it.
+        if view.paths(PathFilter((), (), under=found)):
+            return found
+        missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
+    else:
+        project = project_of(view)
+        try:
+            return await run_sync(place_of, project.root, path, project.options.private)
+        except NotFound as error:
+            missing = error
+        # A new file, never saved: only the editor has it.
+        if isinstance(view, UnsavedView) and view.has(path):
+            return view.locate(path_from_json(path))
+    raise await tell_near(view, missing, path)
+
+
+async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
+    """Return the error with the paths nearest to the missing one."""
+    await view.refresh()
+    near = await view.in_turn(lambda: search_near(path, view.paths()))
+    if near:
+        error.data["near"] = [path_to_text(one) for one in near]
+        error.message += f"; near: {', '.join(error.data['near'])}"
+    return error
+
+
+LONGEST_NUMBER: Final = 20
+"""Characters of a number of 64 bits."""
+DIGEST_BYTES: Final = 6
+"""Enough to guard against mistakes; eight characters."""
+
+# A cursor carries its whole state: which question it belongs to, and where its answer continues.
+
+PAGE_FIELDS: Final = {
+    "cursor", "offset", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"
+}  # fmt: skip
+"""Parameters that set how much of an answer is wanted and how it is made; they may change between pages."""
+
+
+def encode_cursor(params: Params, *state: Any) -> str:
+    """Return a cursor of a question: a digest of it, then the state, as ``Xk3F9a,$literal,0,$src/a.py,12,~``.
+
+    A model has to repeat it, and words take a third of the tokens of base64. A text begins with ``$``, a list (as JSON)
+    with ``*``, ``~`` is None; commas are percent-encoded.
+    """
+    parts = [_digest(params)]
+    for value in state:
+        if isinstance(value, int):
+            parts.append(str(int(value)))
+        elif isinstance(value, str):
+            parts.append("$" + quote(value))
+        else:
+            parts.append("~" if value is None else "*" + quote(orjson.dumps(value)))
+    return ",".join(parts)
+
+
+def decode_value(text: str) -> Any:
+    """Return a value of a cursor's state, or raise ValueError."""
+    if text == "~":
+        return None
+    if text[:1] in {"$", "*"}:
+        inside = unquote(text[1:], errors="strict")
+        return inside if text[0] == "$" else orjson.loads(inside)
+    # int() is quadratic in the digits, and a cursor comes from outside.
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(text)
+    return int(text)
+
+
+def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> StateT:
+    """Return what ``read`` makes of a cursor's state.
+
+    Raises:
+        InvalidParams: it is not ours (``read`` raises ValueError or TypeError), or belongs to another question.
+
+    """
+    try:
+        digest, *values = cursor.split(",")
+        state = read(*map(decode_value, values))
+    except (ValueError, TypeError):
+        raise InvalidParams("cursor: not one of ours", field="cursor") from None
+    # Not a secret: it catches a cursor that is passed with another question, which would skip or repeat hits.
+    if digest != _digest(params):
+        raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
+    return state
+
+
+def _digest(params: Params) -> str:
+    # Not model_dump_json: it fails for names that are not UTF-8, which a command line carries as lone surrogates.
+    asked = json.dumps({name: value for name, value in params if name not in PAGE_FIELDS}, default=BaseModel.model_dump)
+    return base64.urlsafe_b64encode(hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()).decode()
+
+
+class Budget:
+    """The characters left in an answer's budget."""
+
+    def __init__(self, tokens: int) -> None:
+        self.chars = tokens * CHARS_PER_TOKEN
+
+    def fit(self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1) -> list[ItemT]:
+        """Return the first items that fit, at least ``least``: an empty page would never end."""
+        kept: list[ItemT] = []
+        for item in items:
+            self.chars -= size(item)
+            if self.chars < 0 and len(kept) >= least:
+                break
+            kept.append(item)
+        return kept
+
+
+class Coverage(TypedDict):
+    """What an answer covered, so that an empty list never hides a timeout.
+
+    `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
+    listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: this many files
+    count as they are in the client's editor, where that differs from the disk. `projects`: if several were asked, those
+    that answered, each with its root; numbers are sums then, and `detail` names those that are incomplete.
+    """
+
+    complete: bool
+    fresh: bool
+    files_searched: int
+    files_skipped: dict[str, int]
+    stage: str
+    generation: int
+    took_ms: float
+    detail: NotRequired[str]
+    revision: NotRequired[str]
+    unsaved: NotRequired[int]
+    projects: NotRequired[dict[str, str]]
+
+
+def coverage_of(
+    workspace: View, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None
+) -> Coverage:
+    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+    if isinstance(workspace, RevisionView):
+        return _coverage_of_revision(workspace, stats, started, keep)
+    view, workspace = workspace, project_of(workspace)
+    tree, since = workspace.tree, workspace.tree.listed_since
+    # Only an answer over a finished listing is complete.
+    is_listed = fresh or (since is not None and since <= started)
+    searched = stats.files_read
+    if stats.complete and since is not None:
+        if keep is None:
+            searched = tree.count() - sum(stats.skipped.values())
+            searched += len(view.find_new()) if isinstance(view, UnsavedView) else 0
+        elif len(tree.table) <= COUNT_UP_TO:
+            # Beyond it the number of files read is reported, and the coverage's text says so.
+            searched = len(view.paths(keep)) - sum(stats.skipped.values())
+    coverage: Coverage = {
+        "complete": stats.complete and is_listed,
+        "fresh": fresh,
+        "files_searched": searched,
+        "files_skipped": tree.with_unread(stats.skipped),
+        "stage": workspace.progress.stage,
+        "generation": workspace.generation,
+        "took_ms": milliseconds_since(started),
+    }
+    behind = ", ".join(map(path_to_text, view.behind[:MOST_TOLD])) if isinstance(view, UnsavedView) else ""
+    unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
+    details = (
+        BARE if workspace.is_bare else workspace.revisions.problem,
+        "" if is_listed else UNLISTED,
+        stats.detail,
+        workspace.freshness.swept_because,
+        workspace.freshness.link_problem,
+        workspace.progress.detail,
+        f"more files than ignore rules leave: {unused}" if unused else "",
+        f"an edit was refused, so the text before it is used; open again: {behind}" if behind else "",
+    )
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
+    if isinstance(view, UnsavedView):
+        coverage["unsaved"] = sum(not text.is_saved for text in view.texts.values())
+    return coverage
+
+
+def project_of(view: CurrentView) -> Workspace:
+    """Return the project that a view is of."""
+    return view.project if isinstance(view, UnsavedView) else view
+
+
+def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float, keep: PathFilter | None) -> Coverage:
+    unreached = view.known.unreached
+    is_counted = stats.complete and not unreached and (keep is None or len(view.files) <= COUNT_UP_TO)
+    coverage: Coverage = {
+        "complete": stats.complete and not unreached,
+        "fresh": True,
+        "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
+        "files_skipped": stats.skipped,
+        "stage": "ready",
+        # A commit never changes, so it has no generation.
+        "generation": 0,
+        "took_ms": milliseconds_since(started),
+        "revision": view.revision.commit.decode("ascii"),
+    }
+    details = (stats.detail, f"parts of the store do not answer: {', '.join(unreached)}" if unreached else "")
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
+    return coverage
+
+
+def milliseconds_since(started: float) -> float:
+    """Return the time since ``started`` on the clock of time.perf_counter()."""
+    return round((time.perf_counter() - started) * 1000, 3)

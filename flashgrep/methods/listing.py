@@ -1,0 +1,437 @@
+"""Files by name: `list_files` lists searched files, `glob` finds files by wildcards."""
+
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.model import path_from_json, path_to_json, path_to_text
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Count,
+    CursorText,
+    Globs,
+    GlobText,
+    Handler,
+    NameText,
+    Params,
+    PathText,
+    Usage,
+    handler,
+)
+from flashgrep.files.finder import FoundFile, Key, Window, find, folder_of
+from flashgrep.files.globs import GlobOptions, escape_glob
+from flashgrep.methods.common import (
+    Below,
+    Budget,
+    Coverage,
+    Cursor,
+    Exclude,
+    FilePlace,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    ProjectNames,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    make_relative,
+    milliseconds_since,
+    project_of,
+    view_of,
+)
+from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.text import Style, format_time
+from flashgrep.project import RevisionView, UnsavedView, View, Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.path_search import make_rank_key, search_paths
+from flashgrep.search.snapshot import SearchStats, Snapshot
+
+WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
+"""A glob's wildcards."""
+RECENT_SECONDS: Final = 86_400
+MOST_RECENT: Final = 50
+"""Maximum number of files changed within that time that count as recent; more are a checkout, not edits."""
+MOST = 10_000
+"""Files in one answer, asked for or not: about 1.5 MB of JSON."""
+FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
+"""Overhead of a path in characters: in JSON, which has it twice, and in text."""
+
+
+class ListFilesParams(Params):
+    """Which files to list."""
+
+    query: Annotated[PathText | None, Usage(words=True)] = Field(
+        None,
+        min_length=1,
+        description="Parts of the path in any order, best files first; fzf's terms, e.g. `net tcp !test .go$`. If no "
+        "path has them all, the nearest ones.",
+    )
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to return.")
+    cursor: Cursor = None
+    max_tokens: MaxTokensIfSet = None
+    fresh: Fresh = True
+    rev: Rev = None
+    project: ProjectName = None
+    projects: ProjectNames = None
+
+
+class ListFilesResult(TypedDict):
+    """Files in the order of their paths (with a fuzzy filter: nearest first), and `files`, the bare paths."""
+
+    results: list[FilePlace]
+    files: list[str]
+    total: int
+    next: str | None
+    fuzzy: bool
+    coverage: Coverage
+
+
+def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
+    """Yield the paths."""
+    yield from map(style.path, result["results"])
+
+
+@handler("list_files", title="List files", command="files query", render=render_paths)
+async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
+    """List a project's files: all that are searched, or those whose path contains or resembles some words.
+
+    Use it to find a file by part of its path; glob for wildcards, sizes and times.
+    """
+    return await ask_projects(call, params, _list, _join_list)
+
+
+async def _list(
+    call: Call[Catalogue], params: ListFilesParams, project: Workspace, among: ProjectSelection
+) -> Page[ListFilesResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
+    workspace = await view_of(call, project, params.rev)
+    fresh = await workspace.refresh() if params.fresh else False
+    # Wildcards mean a glob: fzf's terms have none.
+    is_glob = params.query is not None and WILD.search(params.query) is not None
+    include = [*params.include, params.query] if is_glob and params.query else params.include
+    keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
+    text = "" if is_glob else params.query or ""
+
+    def find() -> tuple[list[bytes], bool, frozenset[bytes]]:
+        recent = list_recent(workspace) if text else frozenset[bytes]()
+        return *search_paths(text, partial(workspace.paths, keep), recent), recent
+
+    paths, is_fuzzy, recent = await workspace.in_turn(find)
+    # Files come and go between pages. By path a page begins after the last file of the one before; the best files
+    # first: at a place in the list as it is now.
+    start = 0
+    if params.cursor is not None and text:
+        start = decode_cursor(params, params.cursor, int)
+    elif params.cursor is not None:
+        start = bisect_right(paths, decode_cursor(params, params.cursor, lambda path: str(path).encode("latin-1")))
+    budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
+    # JSON has each path twice, in ``results`` and in ``files``.
+    times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
+    page = budget.fit(paths[start : start + params.limit], lambda path: times * len(path) + around)
+    end = start + len(page)
+    results: list[Any] = [path_to_json(path) for path in page]
+    result: ListFilesResult = {
+        "results": results,
+        "files": [item["file_path"] for item in results],
+        "total": len(paths),
+        "next": encode_cursor(params, end if text else page[-1].decode("latin-1")) if end < len(paths) else None,
+        "fuzzy": is_fuzzy,
+        "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
+    }
+    if is_fuzzy:  # their scores are unknown here: the nearest of each project, then the second nearest
+        return Page(result, lambda at: start + at, reading=1)
+    if params.query is None or is_glob:
+        return Page(result)
+    # The same measure for each project, so that their pages can be merged.
+    worth = make_rank_key(params.query, recent)
+    return Page(result, lambda at: worth(page[at]))
+
+
+def list_recent(view: View) -> frozenset[bytes]:
+    """Return the files the caller likely has in mind: changed recently, or open in the client's editor."""
+    if isinstance(view, RevisionView):
+        return frozenset()
+    since_ns = time.time_ns() - RECENT_SECONDS * 1_000_000_000
+    changed = project_of(view).tree.find_recent(since_ns, MOST_RECENT)
+    return changed.union(view.texts) if isinstance(view, UnsavedView) else changed
+
+
+def _join_list(result: ListFilesResult, _answers: Sequence[ProjectAnswer[ListFilesResult]]) -> None:
+    """List the bare paths, each preceded by its project's name."""
+    result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
+
+
+class GlobParams(Params):
+    """Which files to find and how to order them."""
+
+    query: GlobText = Field(
+        "**/*",
+        min_length=1,
+        description="*.py matches a name at any depth, src/**/*.py a path below `path`; `[!a]`, `{a,b}`. Used only if "
+        "`include` is empty.",
+    )
+    path: PathText | None = Field(None, description="Folder to search, within the project; default: its root.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns, one of which must match.")
+    exclude: Globs = Field(
+        default=[],
+        description="Patterns, none of which may match; a matching folder is not entered.",
+    )
+    extensions: Annotated[list[NameText], RARE] = Field(
+        default=[], max_length=1000, description="Only files with this ending, e.g. rs or .rs, in either case."
+    )
+    max_depth: Count | None = Field(None, description="Folders to descend; 0: only the files directly in `path`.")
+    recursive: Annotated[bool, RARE] = Field(default=True, description="False: same as max_depth 0.")
+    include_hidden: bool = Field(default=False, description="Include hidden files, and files in hidden folders.")
+    follow_symlinks: Annotated[bool, RARE] = Field(default=False, description="Follow links that stay in the project.")
+    case_sensitive: Annotated[bool, RARE] = Field(
+        default=True, description="False: patterns ignore the case of ASCII letters."
+    )
+    respect_ignore: bool | None = Field(
+        default=None,
+        description="False: include what .gitignore excludes; the default with follow_symlinks.",
+    )
+    sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="Sort key, then the path.")
+    sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
+        "asc", description="Ascending or descending; ties by path, ascending."
+    )
+    offset: Annotated[Count, RARE] = Field(0, description="Files to skip.")
+    limit: Annotated[Count | None, Usage(short="-l")] = Field(
+        None, ge=1, description=f"Most files to return; never more than {MOST}."
+    )
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the previous answer: continue after its last file."
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=50,
+        le=1_000_000,
+        description="Size of the answer, in tokens; bounded by default if there is no limit.",
+    )
+    rev: Rev = None
+    project: ProjectName = None
+    projects: ProjectNames = None
+
+
+class GlobFile(FilePlace):
+    """A file: `file_path` from the project's root, `relative_path` from the folder searched, size in bytes."""
+
+    name: str
+    relative_path: str
+    size: int
+    modified_unix: int
+
+
+class GlobResult(TypedDict):
+    """A page of files; `total` counts all that match, `next` and `next_offset` lead to the next page, or are null."""
+
+    results: list[GlobFile]
+    total: int
+    returned: int
+    next_offset: int | None
+    next: str | None
+    completed: bool
+    options: dict[str, Any]
+    coverage: Coverage
+
+
+def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
+    """Yield the paths, each with its sort key if that is a size or a time."""
+    order = result["options"]["sort_by"]
+    for file in result["results"]:
+        said = ""
+        if not style.is_person and order == "size":
+            said = f" {file['size']}"
+        elif not style.is_person and order == "modified":
+            said = f" {format_time(file['modified_unix'])}"
+        yield style.path(file) + said
+
+
+@handler("glob", command="glob query", title="Find files by pattern", render=render_glob)
+async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
+    """Find files by wildcards on their paths, with filters and sorting, as they are on disk now.
+
+    Ignored files are left out, as in `list_files`, unless `respect_ignore` is false.
+    """
+    # Before anything is read.
+    clashes = (
+        (
+            not params.recursive and params.max_depth,
+            "max_depth",
+            "recursive",
+            "not recursive, so max_depth can only be 0",
+        ),
+        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor already says where to continue"),
+        (
+            params.projects is not None and params.offset,
+            "offset",
+            "projects",
+            "with several projects, continue with the cursor",
+        ),
+        (
+            params.respect_ignore and params.follow_symlinks,
+            "follow_symlinks",
+            "respect_ignore",
+            "links are not followed where ignore rules apply",
+        ),
+    )
+    for is_given, field, other, problem in clashes:
+        if is_given:
+            message = f"glob: {field}: {problem}"
+            raise InvalidParams(message, field=field, incompatible=[field, other], problem=problem)
+    return await ask_projects(call, params, _find, _join_files)
+
+
+async def _find(
+    call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: ProjectSelection
+) -> Page[GlobResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
+    # With a limit and no budget, return that many files.
+    tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
+    root, private = workspace.root, workspace.options.private
+    view = await view_of(call, workspace, params.rev)
+    is_known = not isinstance(view, RevisionView) and workspace.tree.is_watched and await workspace.refresh()
+    unsaved = view.texts if isinstance(view, UnsavedView) else {}
+
+    def look(snapshot: Snapshot) -> GlobResult:
+        under = b""
+        if params.path and isinstance(view, RevisionView):
+            under = view.relative(path_from_json(params.path))
+        elif params.path:
+            under = folder_of(root, params.path, private)
+        max_depth = params.max_depth if params.recursive else 0
+        options = GlobOptions(
+            include=tuple(make_relative(view, params.include or [params.query], under)),
+            include_field="include" if params.include else "query",
+            # Other projects below the folder searched, to which patterns are relative.
+            exclude=(
+                *make_relative(view, params.exclude, under),
+                *(
+                    "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
+                    for folder in among.nested
+                    if not under or folder.startswith(under + b"/")
+                ),
+            ),
+            extensions=tuple(params.extensions),
+            under=under,
+            max_depth=max_depth,
+            include_hidden=params.include_hidden,
+            follow_symlinks=params.follow_symlinks,
+            case_sensitive=params.case_sensitive,
+            respect_ignore=not params.follow_symlinks if params.respect_ignore is None else params.respect_ignore,
+            private=private,
+            sort_by=params.sort_by,
+            descending=params.sort_order == "desc",
+        )
+        after = None if params.cursor is None else decode_cursor(params, params.cursor, _read_key)
+        window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
+        # If the tree is watched and listed, the files are known; else walk the folders.
+        known = workspace.tree.known(snapshot) if is_known else None
+        if isinstance(view, RevisionView):
+            page = view.find(options, window)
+        else:
+            texts = {path: (len(text.data), text.time_ns) for path, text in unsaved.items() if not text.is_saved}
+            page = find(root, options, window, deadline=call.deadline, known=known, unsaved=texts)
+
+        files: list[tuple[FoundFile, GlobFile]] = []
+        for one in page.files:
+            file: GlobFile = {
+                **path_to_json(one.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+                "name": path_to_text(one.path.rpartition(b"/")[2]),
+                "relative_path": path_to_text(one.relative_path),
+                "size": one.size,
+                "modified_unix": one.modified_unix,
+            }
+            files.append((one, file))
+        if tokens is not None:
+            as_text = call.as_text
+            files = Budget(tokens).fit(
+                files, lambda file: len(file[0].path) + TEXT_OVERHEAD if as_text else len(orjson.dumps(file[1])) + 1
+            )
+        # Positions count all files found, so that files gone meanwhile do not shift the next page.
+        end = page.files[len(files)].at if len(files) < len(page.files) else page.end
+        has_more = end < page.total and page.complete
+        cursor = None
+        if has_more and files:
+            key = files[-1][0].key
+            value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
+            cursor = encode_cursor(params, value, key.path.decode("latin-1"))
+        return {
+            "results": [file for _, file in files],
+            "total": page.total,
+            "returned": len(files),
+            "next_offset": end if has_more else None,
+            "next": cursor,
+            "completed": page.complete and not has_more,
+            "options": {
+                **params.model_dump(exclude={"cursor", "project", "projects"}),
+                "root": path_to_text(root + b"/" + under if under else root),
+                "project": workspace.name,
+                "includes": params.include or [params.query],
+                "excludes": params.exclude,
+                "max_depth": max_depth,
+            },
+            "coverage": {
+                "complete": page.complete,
+                "fresh": True,
+                "files_searched": page.seen,
+                "files_skipped": {"unreadable": page.unreadable} if page.unreadable else {},
+                "stage": workspace.progress.stage,
+                "generation": workspace.generation,
+                "took_ms": 0.0,
+            },
+        }
+
+    result = await (workspace if isinstance(view, RevisionView) else view).in_thread(look)
+    if isinstance(view, RevisionView):
+        result["coverage"]["revision"] = view.revision.commit.decode("ascii")
+    result["coverage"]["took_ms"] = milliseconds_since(started)
+    return Page(result, partial(_rank, params, result["results"]))
+
+
+def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
+    """Return a file's sort key among those of other projects: if sorted by path, by its project first."""
+    file, descending = files[at], params.sort_order == "desc"
+    match params.sort_by:
+        case "name" if descending:
+            return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its prefix
+        case "name":
+            return file["name"]
+        case "modified" | "size":
+            value = file["size" if params.sort_by == "size" else "modified_unix"]
+            return -value if descending else value
+    return ()
+
+
+def _join_files(result: GlobResult, answers: Sequence[ProjectAnswer[GlobResult]]) -> None:
+    """Say whether those were all, and of which projects."""
+    result["returned"] = len(result["results"])
+    result["next_offset"] = None
+    result["completed"] = result["coverage"]["complete"] and result["next"] is None
+    options = {name: value for name, value in result["options"].items() if name not in {"root", "project"}}
+    result["options"] = {**options, "projects": [one.name for one in answers]}
+
+
+HANDLERS: tuple[Handler, ...] = (list_files, glob)
+
+
+def _read_key(value: int | str, path: str) -> Key:
+    return Key(value if isinstance(value, int) else value.encode("latin-1"), path.encode("latin-1"))

@@ -1,0 +1,361 @@
+"""One question to several projects, answered as one: in one order, within one budget, with one cursor.
+
+Each project answers by itself, a few at a time, and their items are merged by rank. The order is stable because each
+project's own order is, and ties are broken by the order in which the projects were named. A file in two of the projects
+is answered by the inner one.
+
+A project's own cursor leads to the end of one of its pages, but a merged page can end anywhere. So the merged cursor
+has, for each project with more, its own cursor and the number of items shown after it.
+"""
+
+import contextlib
+import heapq
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import anyio
+import orjson
+
+from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.base.registry import MOST_PROJECTS, Call, Params
+from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
+from flashgrep.methods.common import CHARS_PER_TOKEN, Coverage, decode_cursor, encode_cursor, milliseconds_since
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+
+AT_ONCE: Final = 4
+"""Projects opened or listed concurrently. The lookups of all others share a turn."""
+GRACE_SECONDS: Final = 1.0
+"""At the deadline a project answers with what it has; one that has still not answered after this time is left out."""
+MOST_ITEMS: Final = 10_000
+"""Of one page."""
+STAGES: Final = ("failed", "listing", "indexing", "symbols", "chunks", "vectors", "ready")
+"""Stages in order: several projects report the earliest one."""
+FAILED: Final = -1
+"""In a cursor, instead of a number of items: the project did not answer and is not asked again."""
+
+ParamsT = TypeVar("ParamsT", bound=Params)
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[ResultT]):
+    """One project's answer, and how it is merged with those of others."""
+
+    result: ResultT
+    rank: Callable[[int], Any] = lambda _at: ()
+    """Returns the sort key of the item at an index; by default projects follow one another."""
+    reading: int = 0
+    """The interpretation used; if a lower one has found something, answers of higher ones are dropped."""
+
+    @property
+    def fields(self) -> Any:
+        """The result, whose fields depend on the method."""
+        return self.result
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSelection:
+    """What the other projects of a question mean for this one."""
+
+    nested: Sequence[bytes] = ()
+    """Folders in it to leave out, since they are asked as projects of their own."""
+    projects: int = 1
+    """How many are asked: they share what a question may use beyond its page."""
+
+
+AskProject: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, ProjectSelection], Awaitable[Page[ResultT]]]
+"""Asks one project."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAnswer(Generic[ResultT]):
+    """A project and the first page of its answer."""
+
+    name: str
+    root: str
+    result: ResultT
+
+
+Join: TypeAlias = Callable[[Any, Sequence[ProjectAnswer[ResultT]]], None]
+"""Puts into a merged result what the method says beside items, total and coverage, of which the rest is the first's."""
+
+
+@dataclass(slots=True)
+class Part(Generic[ResultT]):
+    """What one of the projects contributes to a page."""
+
+    root: str
+    """The name it is opened by; for an unknown project, as given."""
+    name: str
+    among: ProjectSelection = ProjectSelection()
+    cursor: str | None = None
+    """The project's own cursor."""
+    skip: int = 0
+    """Items shown after it."""
+    pages: list[tuple[str | None, Page[ResultT]]] = field(default_factory=list)
+    """Pages, each with the cursor that requested it."""
+    error: FlashgrepError | None = None
+
+    def items(self) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Yield the items that have not been shown, with their ranks."""
+        skip = self.skip
+        for _, page in self.pages:
+            results = page.fields["results"]
+            for at in range(skip, len(results)):
+                yield page.rank(at), results[at]
+            skip = max(0, skip - len(results))
+
+    def find_next(self, taken: int) -> tuple[str | None, int] | None:
+        """Return where to continue after taking this many items: a cursor, and items to skip; None at the end."""
+        skip, following = self.skip + taken, None
+        for cursor, page in self.pages:
+            count = len(page.fields["results"])
+            if skip < count:
+                return cursor, skip
+            skip, following = skip - count, page.fields.get("next")
+        return None if following is None else (following, 0)
+
+
+async def ask_projects(
+    call: Call[Catalogue],
+    params: ParamsT,
+    ask: AskProject[ParamsT, ResultT],
+    join: Join[ResultT],
+    *,
+    limit: int = MOST_ITEMS,
+) -> ResultT:
+    """Return the answer of the project a call is about, or a merged one of several.
+
+    ``limit``: items of a page if the call sets none.
+
+    Raises:
+        NotFound: none of the projects is there.
+        Forbidden: the connection is bound to others.
+        FlashgrepError: why the question is refused; if no project answers, the error of the first.
+
+    """
+    given: Any = params
+    if given.projects is None:
+        workspace = await call.host.workspace(call, given.project)
+        return (await ask(call, params, workspace, ProjectSelection())).result
+    if given.project is not None:
+        message = "give either `project` or `projects`"
+        raise InvalidParams(message, field="project", incompatible=["project", "projects"])
+    call.is_forwarded = False  # results of several are merged
+    question = _Question(call, params, ask, given.limit or limit)
+    total, parts = _find_parts(call, params)
+    async with anyio.create_task_group() as tasks:
+        shared = SharedTurn(tasks)
+        for part in parts:
+            if part.error is None:
+                tasks.start_soon(question.ask_part, part, shared)
+    errors = [part.error for part in parts if part.error is not None]
+    refused = next((error for error in errors if isinstance(error, InvalidParams | Forbidden)), None)
+    answered = [part for part in parts if part.pages]
+    if refused is not None:  # the question is, or the connection may not ask it: it is so for all of them
+        raise refused
+    if not answered:
+        error = errors[0]
+        # One project named by `projects` fails as it would by `project`.
+        if len(parts) == 1:
+            raise error
+        reasons = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
+        message = f"none of {len(parts)} projects answered: {reasons}"
+        raise type(error)(message, reason=error.reason, **error.data)
+
+    first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
+    # One project found the text itself, another only its words: those hits do not count just because their project has
+    # nothing better.
+    reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
+    counted = [part for part in answered if part.pages[0][1].reading == reading]
+    items, taken = _merge(counted, question)
+    answers = [ProjectAnswer(part.name, part.root, part.pages[0][1].result) for part in counted]
+    merged: Any = {**counted[0].pages[0][1].fields, "results": items}
+    if "total" in merged:
+        if given.cursor is None:  # later pages repeat what the first one said
+            totals = [part.pages[0][1].fields["total"] for part in counted]
+            total = None if None in totals else sum(totals)
+        nexts = [
+            (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
+        ]
+        # Kept in the cursor, so that later pages also say that a project is missing.
+        nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
+        more = any(skip != FAILED for _, _, skip in nexts)
+        merged |= {"total": total, "next": encode_cursor(params, total, *chain.from_iterable(nexts)) if more else None}
+    merged["coverage"] = _cover(parts, question.started)
+    join(merged, answers)
+    result: ResultT = merged
+    return result
+
+
+class _Question(Generic[ParamsT, ResultT]):
+    """A call in the form in which each project is asked."""
+
+    def __init__(self, call: Call[Catalogue], params: ParamsT, ask: AskProject[ParamsT, ResultT], limit: int) -> None:
+        self.started = time.perf_counter()
+        self.limit = limit
+        self._call, self._params, self._ask = call, params, ask
+        self._given: Any = params
+        tokens = getattr(params, "max_tokens", None) or call.host.settings.query.max_tokens
+        self.chars = min(tokens * CHARS_PER_TOKEN, getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN)
+        self._turns = anyio.CapacityLimiter(AT_ONCE)
+
+    async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
+        """Ask one project; an error is noted in its part and does not end the others."""
+        left = self._measure_rest()
+        # A project keeps the deadline by itself; this is for one that hangs before it can.
+        with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
+            try:
+                async with contextlib.AsyncExitStack() as stack:
+                    # Its files are known, so its lookup is short. The others have to be opened or listed first, a few
+                    # at a time.
+                    if self._call.host.is_listed(part.root):
+                        SHARED_TURN.set(shared)
+                    else:
+                        await stack.enter_async_context(self._turns)
+                    workspace = await self._call.host.workspace(self._call, part.root)
+                    part.name, part.root = workspace.name, str(workspace.path)
+                    await self._fill(part, workspace)
+            except FlashgrepError as error:
+                part.error = error
+            except OSError as error:
+                part.error = NotFound(f"{part.root}: {error.strerror}", reason="directory_not_found")
+        if scope.cancelled_caught:
+            part.error = DeadlineExceeded("it did not answer before the deadline")
+
+    async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
+        """Ask for pages until this project alone could fill the whole answer."""
+        cursor, count, chars = part.cursor, 0, 0
+        while True:
+            changed: dict[str, Any] = {"project": part.root, "projects": None}
+            if "cursor" in self._params.field_names():
+                changed["cursor"] = cursor
+                if self._given.limit is not None:
+                    # The page begins at the project's own cursor: items already shown are returned again and skipped.
+                    changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
+            if (left := self._measure_rest()) is not None:
+                changed["deadline_ms"] = max(1, int(left * 1000))
+            params = self._params.model_copy(update=changed)
+            page = await self._ask(self._call, params, workspace, part.among)
+            results, following = page.fields["results"], page.fields.get("next")
+            if following is not None and part.skip >= len(results):  # all of it has been shown
+                part.skip, part.cursor = part.skip - len(results), following
+            else:
+                shown = 0 if part.pages else min(part.skip, len(results))
+                part.pages.append((cursor, page))
+                count += len(results) - shown
+                chars += sum(map(self.measure, results[shown:]))
+                if following is None or count >= self.limit or chars >= self.chars:
+                    return
+            cursor = following
+
+    def measure(self, item: dict[str, Any]) -> int:
+        """Return roughly how many characters an item takes in the answer: as JSON, or only its texts."""
+        if not self._call.as_text:
+            return len(orjson.dumps(item)) + 1
+        # About the length of its rendered lines.
+        texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
+        return sum(len(text) + 1 for text in texts if isinstance(text, str))
+
+    def _measure_rest(self) -> float | None:
+        """Return the seconds until the call's deadline, if it has one."""
+        deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
+        return None if deadline_ms is None else max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
+
+
+def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list[Part[Any]]]:
+    """Return the total from the first page, and the projects that contribute to this one."""
+    given: Any = params
+    roots = call.host.find_roots(call.session, given.projects)
+    if not roots:
+        raise NotFound("no project is known", reason="project_not_found", suggestion="name one by its path")
+    if len(roots) > MOST_PROJECTS:
+        message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} can be asked at once: name those you mean"
+        raise InvalidParams(message, field="projects", maximum=MOST_PROJECTS)
+    names = {str(info.root): info.name for info in call.host.list_projects()}
+    parts = [Part[Any](root, names.get(root, root)) for root in roots]
+    for part in parts:
+        above = part.root.rstrip("/") + "/"
+        nested = [other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)]
+        part.among = ProjectSelection(nested, len(roots))
+    if getattr(params, "cursor", None) is None:
+        return None, parts
+
+    def read(total: int | None, *nexts: Any) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
+        each = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
+        places = {str(name): (None if cursor is None else str(cursor), int(skip)) for name, cursor, skip in each}
+        if any(skip < FAILED for _, skip in places.values()):
+            raise ValueError(places)
+        return None if total is None else int(total), places
+
+    total, places = decode_cursor(params, given.cursor, read)
+    known = {part.name: part for part in parts}
+    going_on = []
+    for name, (cursor, skip) in places.items():
+        part = known.get(name) or Part[Any](name, name)  # one removed since then says so
+        part.cursor, part.skip = cursor, skip
+        if skip == FAILED:
+            part.error = NotFound("it did not answer on an earlier page", reason="project_not_found")
+        going_on.append(part)
+    return total, going_on
+
+
+def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the first items of all projects, each with its project, and how many are from each."""
+    items: list[dict[str, Any]] = []
+    taken, chars = [0] * len(parts), question.chars
+    streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
+    # Lazily: items that do not fit are not produced.
+    for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
+        shown = {"project": parts[number].name, **item}
+        chars -= question.measure(shown)
+        # At least one item, however long: an empty page would never end.
+        if len(items) == question.limit or (chars < 0 and items):
+            break
+        items.append(shown)
+        taken[number] += 1
+    return items, taken
+
+
+def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
+    """Return the combined coverage of all projects; `detail` names those that are incomplete, and why."""
+    skipped: Counter[str] = Counter()
+    answered: list[Coverage] = []
+    complete = True
+    details: dict[tuple[bool, str], list[str]] = {}  # who tells something; what makes an answer incomplete comes first
+    for part in parts:
+        coverages = [page.fields["coverage"] for _, page in part.pages]
+        answered += coverages[:1]
+        why = [coverage["detail"] for coverage in coverages if "detail" in coverage]
+        if part.error is not None:
+            why.append(part.error.message)
+        is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
+        complete &= is_complete
+        if why or not is_complete:
+            reason = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
+            details.setdefault((is_complete, reason), []).append(part.name)
+    for coverage in answered:
+        skipped.update(coverage["files_skipped"])
+    covered: Coverage = {
+        "complete": complete,
+        "fresh": all(coverage["fresh"] for coverage in answered),
+        "files_searched": sum(coverage["files_searched"] for coverage in answered),
+        "files_skipped": dict(skipped),
+        "stage": min((coverage["stage"] for coverage in answered), key=STAGES.index),
+        "generation": sum(coverage["generation"] for coverage in answered),
+        "took_ms": milliseconds_since(started),
+        "projects": {part.name: part.root for part in parts if part.pages},
+    }
+    if any("unsaved" in coverage for coverage in answered):
+        covered["unsaved"] = sum(coverage.get("unsaved", 0) for coverage in answered)
+    if details:
+        covered["detail"] = " | ".join(
+            f"{', '.join(names)}: {reason}" for (_, reason), names in sorted(details.items())
+        )
+    return covered

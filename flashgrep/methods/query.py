@@ -1,0 +1,339 @@
+"""The `query` method: find text, exactly or by words."""
+
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import Annotated, Any, Literal, NotRequired, get_args
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import BadPattern
+from flashgrep.base.model import path_to_text
+from flashgrep.base.registry import RARE, ByteCount, Call, Handler, Params, PatternText, Usage, handler
+from flashgrep.files.columns import Range
+from flashgrep.methods.common import (
+    CHARS_PER_TOKEN,
+    Below,
+    Coverage,
+    Cursor,
+    Deadline,
+    Encoding,
+    Exclude,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    ProjectNames,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    view_of,
+)
+from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.text import Style, render_hits
+from flashgrep.pattern import Pattern
+from flashgrep.project import View, Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
+from flashgrep.search.path_search import near_paths
+
+MOST_CONTEXT = 100
+SUGGESTIONS = 3
+LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
+"""What only a regular expression is likely to contain."""
+SmartMode = Literal["literal", "regex", "words"]
+"""Interpretations of a text, in the order in which they are tried."""
+
+
+class QueryParams(Params):
+    """What to look for, where, and how much to return."""
+
+    query: PatternText = Field(min_length=1, description="Words, a literal text or a regular expression, see `mode`.")
+    any_of: list[PatternText] = Field(
+        default=[], max_length=100, description="Further texts; a line with any of them matches."
+    )
+    mode: Annotated[
+        Literal["smart", "literal", "regex"], Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"})
+    ] = Field(
+        "smart",
+        description="regex: ripgrep's syntax. smart: the text itself, best hits first; if nothing has it, as a "
+        "regex if it looks like one, else texts with most of its words.",
+    )
+    case: Annotated[
+        Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
+    ] = Field("smart", description="smart: case-insensitive unless the text has a capital letter.")
+    word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Match whole words only.")
+    line: Annotated[bool, RARE] = Field(default=False, description="Match whole lines only.")
+    multiline: Annotated[bool, Usage(short="-U")] = Field(default=False, description="Let matches span lines.")
+    dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match line ends.")
+    engine: Annotated[Literal["linear", "backtracking"], RARE] = Field(
+        "linear",
+        description="backtracking: look-around and back-references, by Python's re; reads every file.",
+    )
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    output: Literal["lines", "files", "count"] = Field(
+        "lines", description="lines: each matching line. files: names only. count: matching lines per file."
+    )
+    order: Annotated[Literal["relevance", "path"] | None, RARE] = Field(
+        None, description="relevance: definitions and sources first (smart mode's default). path: by path and line."
+    )
+    context: Annotated[int, Usage(short="-C")] = Field(
+        0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit."
+    )
+    before: Annotated[int | None, Usage(short="-B", rare=True)] = Field(
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context before; overrides `context`."
+    )
+    after: Annotated[int | None, Usage(short="-A", rare=True)] = Field(
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context after; overrides `context`."
+    )
+    spans: Annotated[bool, RARE] = Field(
+        default=False, description="Return all matches of each hit, up to 1,000 (not in words mode)."
+    )
+    position_encoding: Encoding = "utf-32"
+    limit: Annotated[int | None, Usage(short="-l")] = Field(
+        None, ge=1, le=10_000, description="Most hits to return (10 unless set otherwise)."
+    )
+    cursor: Cursor = None
+    max_tokens: MaxTokensIfSet = None
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(None, ge=200, description="Size of the answer, in bytes.")
+    deadline_ms: Deadline = 30_000
+    max_file_size: Annotated[ByteCount | None, RARE] = Field(
+        None, ge=1, description="Largest file searched, in bytes; overrides the setting."
+    )
+    fresh: Fresh = True
+    use_index: Annotated[bool, RARE] = Field(default=True, description="False: bypass the index and read every file.")
+    explain: Annotated[bool, RARE] = Field(
+        default=False, description="Explain how the question was understood and planned."
+    )
+    rev: Rev = None
+    project: ProjectName = None
+    projects: ProjectNames = None
+
+
+class Explanation(TypedDict):
+    """How a question was understood and planned."""
+
+    pattern: str
+    grams: str
+    candidates: int
+    files_read: int
+    scanned: bool
+
+
+class QueryHit(TypedDict, total=False):
+    """A hit; with output `files` or `count` only the file, and the count; `project` if several were asked.
+
+    `column` counts characters; with `spans`, it and the spans count as `position_encoding` says.
+    """
+
+    project: str
+    file_path: str
+    file_path_bytes: str
+    start_line: int
+    end_line: int
+    column: int
+    byte_column: int
+    spans: list[Range]
+    spans_left_out: int
+    text: str
+    text_column: int
+    cut: bool
+    before: list[str]
+    after: list[str]
+    score: float
+    count: int
+
+
+class QueryResult(TypedDict):
+    """Hits in order, their total if known, and what was covered.
+
+    `suggestions`: if nothing was found, files with a similar name.
+    """
+
+    results: list[QueryHit]
+    total: int | None
+    next: str | None
+    mode: str
+    coverage: Coverage
+    suggestions: NotRequired[list[str]]
+    explained: NotRequired[Explanation]
+
+
+def render_query(result: QueryResult, style: Style) -> Iterator[str]:
+    """Yield the hits as ripgrep prints them, or a line for each file."""
+    hits = result["results"]
+    if hits and "text" in hits[0]:
+        yield from render_hits(hits, style)
+    else:
+        yield from (style.path(hit) + (f":{hit['count']}" if "count" in hit else "") for hit in hits)
+    if "explained" in result:
+        yield f"explained: {json.dumps(result['explained'])}"
+
+
+@handler("query", title="Search text", render=render_query)
+async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
+    """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
+
+    Use it when you know some of the text; get_symbol for a name's definition or uses, search_code when you only know
+    what the code does. Files that are ignored, hidden or binary are left out.
+    """
+    return await ask_projects(call, params, _ask, _join, limit=call.host.settings.query.default_limit)
+
+
+HANDLERS: tuple[Handler, ...] = (query,)
+
+
+async def _ask(
+    call: Call[Catalogue], params: QueryParams, project: Workspace, among: ProjectSelection
+) -> Page[QueryResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
+    workspace = await view_of(call, project, params.rev)
+    fresh = False
+    keep = await make_path_filter(
+        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
+    )
+    position: Position | None = None
+    if params.cursor is None:
+        modes = await _choose_modes(workspace, params)
+    else:  # later pages use the interpretation that the first one settled on
+        mode, position = decode_cursor(params, params.cursor, _read_state)
+        modes = [mode]
+    settings = call.host.settings.query
+    limit = params.limit or settings.default_limit
+    chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
+    order = params.order or ("relevance" if params.mode == "smart" else "path")
+    answer, pattern, mode = Answer(), None, modes[0]
+    # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
+    for mode in modes:
+        if mode == "words":
+            # Include what was saved while earlier interpretations were tried.
+            fresh = params.fresh and await workspace.refresh()
+            answer = await workspace.search_words(params.query, limit, keep)
+        else:
+            pattern = Pattern(
+                texts=(params.query, *params.any_of),
+                mode=mode,
+                case=params.case,
+                word=params.word,
+                line=params.line,
+                multiline=params.multiline,
+                dotall=params.dotall,
+            )
+            question = Question(
+                pattern=pattern,
+                keep=keep,
+                output=params.output,
+                order=order if params.output == "lines" else "path",
+                limit=limit,
+                before=params.context if params.before is None else params.before,
+                after=params.context if params.after is None else params.after,
+                max_chars=min(chars, params.max_bytes or chars),
+                as_text=call.as_text,
+                deadline=time.monotonic() + params.deadline_ms / 1000,
+                use_index=params.use_index,
+                engine=params.engine,
+                position=position,
+                count_on=COUNT_ON_FILES // among.projects,
+                spans=params.position_encoding if params.spans else None,
+                as_json=call.is_forwarded,
+            )
+            answer, fresh = await _search(workspace, question, params)
+        if answer.has_hits or not answer.complete:
+            break
+    result: QueryResult = {
+        "results": answer.encoded or answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
+        "total": answer.total,
+        "next": None,
+        "mode": mode,
+        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
+    }
+    # Only words or parts of names may be meant as a file's name; a regex is not.
+    if answer.next is not None:
+        tier, path, *reached = answer.next
+        result["next"] = encode_cursor(params, mode, tier, path.decode("latin-1"), *reached)
+    if not answer.has_hits and params.mode == "smart" and position is None:
+        if params.fresh:  # ripgrep may have answered before the files were listed
+            await workspace.refresh()
+        near = await workspace.in_turn(lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS))
+        result["suggestions"] = [path_to_text(path) for path in near]
+    if params.explain and pattern is not None and params.engine == "linear":
+        result["explained"] = {
+            "pattern": str(pattern),
+            "grams": str(pattern.grams()),
+            "candidates": answer.candidates,
+            "files_read": answer.files_read,
+            "scanned": answer.scanned,
+        }
+    # By score, by relevance, or not at all, where the order is that of paths.
+    rank = answer.ranks.__getitem__ if answer.ranks else lambda at: -answer.results[at].get("score", 0)
+    return Page(result, rank, get_args(SmartMode).index(mode))
+
+
+def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:
+    """Merge the suggestions of projects, and how each was searched."""
+    if not result["results"] and "suggestions" in result:
+        each = [[f"{one.root}/{path}" for path in one.result.get("suggestions", ())] for one in answers]
+        result["suggestions"] = [path for paths in zip_longest(*each) for path in paths if path][:SUGGESTIONS]
+    explained = [one.result["explained"] for one in answers if "explained" in one.result]
+    if explained:
+        result["explained"] = {
+            **explained[0],
+            "candidates": sum(each["candidates"] for each in explained),
+            "files_read": sum(each["files_read"] for each in explained),
+            "scanned": any(each["scanned"] for each in explained),
+        }
+
+
+async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]:
+    """Return how a text may be meant, in the order in which it is tried."""
+    if params.engine == "backtracking":
+        return ["literal" if params.mode == "literal" else "regex"]
+    if params.mode != "smart":
+        return [params.mode]
+    modes: list[SmartMode] = ["literal"]
+    # Compiling shows whether it is one, and takes up to a second.
+    if LOOKS_LIKE_REGEX.search(params.query) is not None and await workspace.in_turn(partial(is_regex, params.query)):
+        modes.append("regex")
+    if len(params.query.split()) > 1:
+        modes.append("words")
+    return modes
+
+
+def is_regex(text: str) -> bool:
+    """Return whether a text compiles as a regular expression."""
+    try:
+        Pattern(texts=(text,), mode="regex").matcher()
+    except BadPattern:
+        return False
+    return True
+
+
+async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:
+    """Return the answer, and whether it reflects the disk after the call came in."""
+    # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
+    if params.fresh and isinstance(workspace, Workspace):
+        answer = await workspace.lookups.search_before_listing(question, max_file_size=params.max_file_size)
+        if answer is not None:
+            return answer, True
+    fresh = params.fresh and await workspace.refresh()
+    return await workspace.search(question, max_file_size=params.max_file_size), fresh
+
+
+def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:
+    taken, total, led = state
+    # A cursor comes from outside, even if its digest is right.
+    if mode not in get_args(SmartMode):
+        raise ValueError(mode)
+    total = None if total is None else int(total)
+    return mode, Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))

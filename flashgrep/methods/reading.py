@@ -1,0 +1,284 @@
+"""Reading: get_slice reads lines of a file, read_code files and symbols."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from flashgrep.base.errors import InvalidParams, NotFound
+from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.registry import (
+    NEEDED,
+    RARE,
+    ByteCount,
+    Call,
+    Count,
+    Handler,
+    LineNumber,
+    NameText,
+    Params,
+    PathBase64,
+    PathText,
+    SymbolName,
+    handler,
+)
+from flashgrep.files.read import SliceQuery, SliceResult
+from flashgrep.methods.common import (
+    CHARS_PER_TOKEN,
+    PATH,
+    PATH_BYTES,
+    ProjectParams,
+    Rev,
+    open_view,
+    resolve_path,
+    tell_near,
+)
+from flashgrep.methods.text import Style, span
+from flashgrep.parts.edit.edits import HASH_SHOWN
+from flashgrep.project import View
+from flashgrep.project.catalogue import Catalogue
+
+MOST_TARGETS, LEAST_TOKENS = 50, 50
+"""Most targets of one call, and the tokens each may have even if the others have used up the budget."""
+NO_LINE_END = "[no line end at the end of the file]"
+LINES_OF_FILE: Final = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:[-:]L?(?P<last>\d{1,9}))?")
+"""Lines of a file, as ``src/a.py:10-20`` or, as in URLs, ``src/a.py#L10-L20``."""
+SYMBOL_OF_FILE: Final = re.compile(r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)")
+"""A symbol of a file, as ``src/a.py:Wheel.turn``."""
+
+
+class TargetParams(Params):
+    """The file to read or write."""
+
+    path: Annotated[PathText, NEEDED] = Field("", description=PATH)
+    path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
+
+    def target(self, shared: str = "") -> bytes:
+        """Return the path, which may be one shared by several operations; raises InvalidParams if there is none."""
+        path = path_from_json(self.path or shared, self.path_bytes)
+        if not path:
+            raise InvalidParams("path: needed: which file?", field="path")
+        return path
+
+
+class RangeParams(ProjectParams):
+    """Parameters of both reading methods."""
+
+    continuation_start_line: LineNumber | None = Field(
+        None, description="Line to continue at, from the last answer's cursor; replaces start_line."
+    )
+    continuation_start_byte: Annotated[ByteCount | None, RARE] = Field(
+        None, description="Byte to continue at inside that line, from the last answer's cursor."
+    )
+    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller; returned unchanged.")
+    include_hash: Annotated[bool | None, RARE] = Field(
+        None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
+    )
+    rev: Rev = None
+
+
+class GetSliceParams(TargetParams, RangeParams):
+    """Parameters of get_slice."""
+
+    start_line: LineNumber = Field(description="First line, from 1.")
+    end_line: Annotated[LineNumber | None, NEEDED] = Field(
+        None, description="Last line, inclusive; past the end means the end."
+    )
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Number of lines, instead of a last one.")
+
+
+class ReadCodeParams(RangeParams):
+    """Parameters of read_code."""
+
+    path: PathText | None = Field(None, description=PATH + " With symbol_name: the file that defines it.")
+    path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
+    symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
+    targets: list[NameText] = Field(
+        default=[],
+        max_length=MOST_TARGETS,
+        description="Several at once, each a path, path:10-60 or a symbol's name.",
+    )
+    start_line: LineNumber = Field(1, description="First line, from 1.")
+    end_line: LineNumber | None = Field(None, description="Last line, inclusive; default: the end of the file.")
+    tail: Count | None = Field(None, ge=1, description="Read this many lines from the end instead of a range.")
+    symbol_context_lines: Annotated[Count, RARE] = Field(
+        20, description="Lines shown on either side of the symbol; default: none if the answer is text."
+    )
+    max_tokens: Count | None = Field(
+        None, ge=1, description="Most tokens (characters / 4); default 8,000 without max_bytes."
+    )
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(
+        None, ge=1, description="Most bytes; default and maximum: 196608."
+    )
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines.")
+    metadata_level: Annotated[Literal["minimal", "standard"], RARE] = Field(
+        "standard", description="standard adds mode, total_lines_available and symbol_name."
+    )
+
+
+def describe_text(result: Mapping[str, Any]) -> str:
+    """Return the short hash of a file that was read, and what is unusual about its text."""
+    facts = (
+        f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
+        "" if result["encoding"] == "utf-8" else result["encoding"],
+        "byte order mark" if result["bom"] else "",
+        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
+        f"{result['invalid_bytes']} bytes are not text" if result.get("invalid_bytes") else "",
+    )
+    return " ".join(filter(None, facts))
+
+
+def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
+    """Yield the lines exactly as they are, for a model below a header: which lines, and what is unusual about them."""
+    text = style.text(result["content"])
+    if style.is_person:
+        yield text
+        return
+    count = f"of {result['total_lines_available']}" if result.get("total_lines_available") else ""
+    column = result.get("start_byte_column", 1)
+    start = f"from byte {column} of the line" if column > 1 else ""
+    yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", count, describe_text(result), start]))
+    yield text
+    if text and not text.endswith("\n") and not result["truncated"]:
+        yield NO_LINE_END
+    if others := result.get("also_defined"):
+        yield f"[also defined at {', '.join(others)}]"
+    for one in result.get("more", ()):
+        yield from render_slice(one, style)
+        if one["truncated"]:
+            yield f"[continues at line {one['continuation_start_line']}]"
+
+
+@handler("get_slice", title="Read lines", command="slice path start_line end_line", render=render_slice)
+async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
+    """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
+
+    Use it around a hit; read_code for a symbol or a whole file.
+    """
+    if params.end_line is None and params.max_lines is None:
+        raise InvalidParams("end_line: needed: up to which line?", field="end_line")
+    view = await open_view(call, params)
+    query = SliceQuery(
+        start_line=params.continuation_start_line or params.start_line,
+        end_line=params.end_line,
+        max_lines=params.max_lines,
+        start_byte=params.continuation_start_byte,
+        chunk_index=params.chunk_index,
+        with_hash=params.include_hash,
+        deadline=call.deadline,
+    )
+    return await read(view, params.target(), query)
+
+
+@handler("read_code", title="Read code", command="read path", render=render_slice)
+async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
+    """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
+
+    Use it to read definitions by name, or a whole file; get_slice for known lines. `targets` reads several at once. A
+    longer text comes in parts: pass what the answer names to get the rest.
+    """
+    view = await open_view(call, params)
+    if params.targets and (params.path or params.path_bytes or params.symbol_name):
+        raise InvalidParams("give either targets, or one path or symbol_name", field="targets")
+    if not params.targets:
+        return await _read_place(call, view, params)
+    await view.refresh()
+    left = params.max_tokens or view.editor.limits.read_tokens
+    found: list[SliceResult] = []
+    # One after the other: they share the budget.
+    for target in params.targets:
+        asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
+        if not LINES_OF_FILE.fullmatch(target):
+            try:
+                # A symbol first: if there is none, treat it as a path, whose error names similar paths.
+                await view.find_definition(target)
+                asked |= {"symbol_name": target, "symbol_context_lines": 0}
+            except NotFound:
+                asked["path"] = target
+        else:
+            asked["path"] = target
+        found.append(await _read_place(call, view, params.model_copy(update=asked)))
+        left -= len(found[-1]["content"]) // CHARS_PER_TOKEN
+    found[0]["more"] = found[1:]
+    return found[0]
+
+
+async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
+    """Read a target; if nothing has that name, try it as a file with lines or with a symbol."""
+    try:
+        return await _read_one(call, view, params)
+    except NotFound as error:
+        named = params.symbol_name or params.path or ""
+        if params.symbol_name and params.path:
+            raise
+        asked: dict[str, Any] = {}
+        if place := LINES_OF_FILE.fullmatch(named):
+            first = int(place["first"])
+            asked = {"path": place["path"], "start_line": first, "end_line": int(place["last"] or first)}
+        elif place := SYMBOL_OF_FILE.fullmatch(named):
+            asked = {"path": place["path"], "symbol_name": place["symbol"]}
+        if not asked:
+            raise
+        try:
+            return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **asked}))
+        except NotFound:
+            # The first error: it is about the name the caller gave, not our interpretation of it.
+            raise error from None
+
+
+async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
+    """Read what one path or symbol stands for."""
+    is_named = params.path is not None or params.path_bytes is not None
+    if not is_named and params.symbol_name is None:
+        raise InvalidParams("path: needed, or symbol_name", field="path")
+    if params.tail is not None and (params.end_line is not None or params.start_line != 1):
+        raise InvalidParams("give either tail or a range of lines", field="tail")
+    path, others = path_from_json(params.path, params.path_bytes), list[str]()
+    start, end = params.start_line, params.end_line
+    # A continuation names the file, so the symbol need not be found again.
+    if params.symbol_name is not None and not (is_named and params.continuation_start_line):
+        await view.refresh()
+        below = await resolve_path(view, params.path) if params.path else path
+        path, first, last, others = await view.find_definition(params.symbol_name, below)
+        # A model pays for what it reads, and asked only for the symbol.
+        usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
+        around = 0 if usual else params.symbol_context_lines
+        start, end = max(1, first - around), last + around
+    # A budget in bytes alone is not narrowed by the default one in tokens.
+    max_tokens = params.max_tokens
+    if max_tokens is None and params.max_bytes is None:
+        max_tokens = view.editor.limits.read_tokens
+    is_standard = params.metadata_level == "standard"
+    query = SliceQuery(
+        start_line=params.continuation_start_line or start,
+        end_line=end,
+        start_byte=params.continuation_start_byte,
+        tail=None if params.continuation_start_line else params.tail,
+        max_lines=params.max_lines,
+        max_bytes=params.max_bytes,
+        max_tokens=max_tokens,
+        chunk_index=params.chunk_index,
+        with_hash=params.include_hash,
+        with_total=is_standard,
+        deadline=call.deadline,
+    )
+    result = await read(view, path, query)
+    if others:
+        result["also_defined"] = others
+    if is_standard:
+        result["mode"] = "slice" if params.symbol_name is None else "symbol"
+        if params.symbol_name is not None:
+            result["symbol_name"] = params.symbol_name
+    return result
+
+
+async def read(view: View, path: bytes, query: SliceQuery) -> SliceResult:
+    """Read lines; if there is no such file, the error names similar ones."""
+    try:
+        return await view.read_slice(path, query)
+    except NotFound as error:
+        raise await tell_near(view, error, path_to_text(path)) from None
+
+
+HANDLERS: tuple[Handler, ...] = (get_slice, read_code)

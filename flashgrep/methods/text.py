@@ -1,0 +1,306 @@
+"""Answers as text, for a model, a terminal or a pipe: what the renderers of all methods share.
+
+Each method's renderer is next to its handler and yields lines. Only the unusual is said, in notes: in brackets after
+the answer for a model, on stderr for a person.
+"""
+
+import base64
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from flashgrep.base.errors import ErrorObject, clip
+
+PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
+LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
+"""A model is shown part of a matching line longer than this (lines of code are shorter): this many characters, with at
+most this many before the match."""
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""Characters that control a terminal, except for line ends and tabs: C0, DELETE and C1."""
+GOING_ON = ("continuation_start_line", "continuation_start_byte")
+"""Members of a read's continuation that differ from the previous call."""
+
+ENTRY = re.compile(r"( *)(\d+)(?:-(\d+))? (.*)")
+"""A line of an outline: indentation, first and last line, and text."""
+USUAL = re.compile(
+    r"(?:^|(?<=^async )|(?<=^export )|(?<=^pub )|(?<=^pub\(crate\) ))(?:def|function|fn) (?=[\w$]+ ?[(<])"
+    r"|^func (?=[\w(])|:? *# type: ignore.*"
+    r"| = function(?= ?\()| -> None:?$|(?<=[\w)\]]):$|(?<=\() ?(?:self|cls|&self|&mut self)(?:, |,? ?(?=\)))"
+    r"|(?<=__)(?<!__init__)(?<!__new__)(?<!__call__)\(.*"
+)
+"""What an outline for a model leaves out: keywords of functions (their parentheses show them), ``self``, the parameters
+of Python's special methods, and notes for type checkers."""
+OWNER = re.compile(r"[\w$.]+\.prototype(?=\.[\w$]+ ?\()")
+"""The class of a method set on its prototype, which the lines below do not repeat."""
+EVIDENT_GAP = 10
+"""Most lines between a definition's end and the next one (blanks, decorators, a comment) for its end to be left out."""
+ENTRY_SHOWN = 56
+"""Characters of an outline's line: for long signatures, read the definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Who an answer is rendered for: by default a model."""
+
+    is_person: bool = False
+    """On the command line: show columns, name options in notes, make paths relative to the current folder."""
+    color: bool = False
+    headings: bool = True
+    """One heading per file instead of its path on each line; off in a pipe."""
+    root: str = ""
+    cwd: str = ""
+    roots: Mapping[str, str] = field(default_factory=dict)
+    """The root of each project, if several were asked."""
+
+    def path(self, item: Mapping[str, Any]) -> str:
+        """Return the path of a result on one line: for a person relative to the current folder, in its raw bytes.
+
+        With several projects, a person gets full paths, a model the project's name before each.
+        """
+        raw, shown, project = item.get("file_path_bytes"), str(item["file_path"]), item.get("project", "")
+        if not self.is_person:
+            # An odd name is written so that it can be passed back: with JSON's escapes, or in base64.
+            shown = json.dumps(shown) if CONTROL.search(shown) or "\n" in shown else shown
+            shown = f"{project}: {shown}" if project else shown
+            return f"{shown} (file_path_bytes {raw})" if raw else shown
+        # The bytes of the name, which a pipe passes on to the next program as they are.
+        inside = base64.b64decode(raw) if raw else os.fsencode(shown)
+        if project in self.roots:
+            inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
+            inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
+        elif self.root and not project:
+            inside = os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
+        shown = inside.decode("utf-8", "surrogateescape")
+        return self.paint(PATH_COLOR, self.text(shown).replace("\n", "\\x0a") if self.headings else shown)
+
+    def text(self, text: str) -> str:
+        """Return text of a file, with control characters escaped on a terminal."""
+        return escape_controls(text) if self.is_person and self.headings else text
+
+    def note(self, text: str) -> str:
+        """Return a remark on the answer: a model sees it in brackets."""
+        return self.text(text) if self.is_person else f"[{text}]"
+
+    def line(self, number: int | str) -> str:
+        """Return a line's number."""
+        return self.paint(LINE_COLOR, str(number))
+
+    def paint(self, color: str, text: str) -> str:
+        """Return ``text`` in a colour, if colours are wanted."""
+        return color + text + PLAIN if self.color else text
+
+
+FOR_MODEL = Style()
+
+
+def escape_controls(text: str) -> str:
+    """Return text with control characters escaped."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
+    """Yield matching lines with their context, below a heading for each file or after its path, as ripgrep does.
+
+    For a model, a file's hits are grouped at the position of the best one, and long lines are cut around the match.
+    """
+    last = None
+    if not style.is_person:
+        files: dict[str, list[Mapping[str, Any]]] = {}
+        for hit in hits:
+            files.setdefault(style.path(hit), []).append(hit)
+        hits = [hit for same in files.values() for hit in trim_context(same)]
+    for hit in hits:
+        path, before, after = style.path(hit), hit.get("before", []), hit.get("after", [])
+        if style.headings and path != last:
+            yield from ([""] if last is not None and style.is_person else [])
+            yield path
+        elif (before or after) and last is not None and style.is_person:
+            yield "--"
+        last = path
+        matched = hit["text"].split("\n")
+        if style.is_person:
+            matched[0] = f"{hit['column']}:{matched[0]}"
+        elif hit.get("cut") or len(hit["text"]) > LINE_LONG:
+            first = hit.get("text_column", 1)
+            low, high = 0, len(hit["text"])
+            if len(matched) == 1:
+                # The hit's text may itself be a part of the line (`text_column`), so the match is found relative to
+                # that.
+                low = max(0, hit["column"] - first - LINE_LEAD)
+                high = min(high, low + LINE_SHOWN)
+            matched = hit["text"][low:high].split("\n")
+            matched[0] = "…" * (first + low > 1) + matched[0]
+            matched[-1] += "…" * (hit.get("cut", False) or high < len(hit["text"]))
+        lines = [
+            *((number, "-", text) for number, text in enumerate(before, hit["start_line"] - len(before))),
+            *((number, ":", text) for number, text in enumerate(matched, hit["start_line"])),
+            *((number, "-", text) for number, text in enumerate(after, hit["end_line"] + 1)),
+        ]
+        for number, separator, text in lines:
+            prefix = "" if style.headings else path + separator
+            yield prefix + style.line(number) + separator + style.text(text)
+
+
+def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the hits of a file, sorted by line if they have context, so that no line is shown twice."""
+    if not any(hit.get("before") or hit.get("after") for hit in hits):
+        return list(hits)
+    trimmed, shown = list[Mapping[str, Any]](), 0
+    ordered = sorted(hits, key=lambda hit: hit["start_line"])
+    ends = [*(hit["start_line"] for hit in ordered[1:]), None]
+    for hit, end in zip(ordered, ends, strict=True):
+        before, after = hit.get("before", []), hit.get("after", [])
+        # Already shown by the previous hit.
+        before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
+        after = after if end is None else after[: max(0, end - hit["end_line"] - 1)]
+        shown = hit["end_line"] + len(after)
+        trimmed.append({**hit, "before": before, "after": after})
+    return trimmed
+
+
+def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:
+    """Yield places, each (path, lines, text); consecutive places of one file share a heading."""
+    for path, grouped in groupby(places, key=lambda place: place[0]):
+        group = list(grouped)
+        if style.is_person or len(group) == 1:
+            separator = ":" if style.is_person else " "
+            yield from (f"{path}:{style.line(lines)}{separator}{style.text(said)}" for _, lines, said in group)
+        else:
+            yield path
+            yield from (f"{lines} {said}" for _, lines, said in group)
+
+
+def shorten_entries(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a file's outline for a model, without what is usual or evident from other lines."""
+    entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
+    nexts: list[tuple[int, int]] = []  # for the next entry on each level: its indentation and first line
+    places: list[str] = []
+    # From the last line backwards, since the end of an entry is evident from what follows it.
+    for indent, first, last, _ in reversed(entries):
+        while nexts and nexts[-1][0] > len(indent):
+            nexts.pop()
+        is_evident = not last or (bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP)
+        nexts.append((len(indent), int(first)))
+        places.append(indent + (first if is_evident else f"{first}-{last}"))
+    shown, owner = list[str](), ""
+    for place, (*_, said) in zip(reversed(places), entries, strict=True):
+        text = USUAL.sub("", said)
+        found = OWNER.match(text)
+        shown.append(clip(f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}", ENTRY_SHOWN))
+        owner = found[0] if found else ""
+    return shown
+
+
+def span(item: Mapping[str, Any]) -> str:
+    """Return the line range of a result, e.g. 3 or 3-9."""
+    first, last = item["start_line"], item["end_line"]
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL) -> str:
+    """Return an answer as a model reads it: its lines, then notes in brackets."""
+    lines = "\n".join(render(result, style))
+    notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
+    return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
+
+
+def render_fields(fields: Iterable[tuple[str, str]], style: Style) -> Iterator[str]:
+    """Yield a table of names and values for a person."""
+    rows = [(name, value) for name, value in fields if value]
+    width = max((len(name) for name, _ in rows), default=0)
+    yield from (f"{name:<{width}}  {style.text(value)}" for name, value in rows)
+
+
+def format_time(seconds: float) -> str:
+    """Return a time in seconds since 1970, in UTC; one after the year 9999, as files may have, as a number."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"@{seconds:.0f}"
+
+
+def format_json(result: Any) -> str:
+    """Return a result as JSON for people."""
+    return orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def render_error(error: ErrorObject) -> str:
+    """Return an error as a model reads it: what went wrong, and details that the message does not have."""
+    message, data = error["message"], dict(error["data"])
+    lines = [f"error {error['code']} {data.pop('reason', '')}: {message}"]
+    if "problems" in data:  # the first is the message, and names the field
+        data.pop("field", None)
+        others = data.pop("problems")[1:]
+        lines += [f"{one['field']}: {one['problem']}" for one in others]
+    # The message already has it; repeating costs tokens.
+    if "near: " in message:
+        data.pop("near", None)
+    if likely := data.pop("likely_lines", []):
+        lines += ["until then, the lines with most of the words:", *likely]
+    for name, value in data.items():
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if said and said not in {"null", "[]", "{}"} and said not in message:
+            lines.append(f"{name}: {said}")
+    return "\n".join(lines)
+
+
+def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield why an answer has no results, and how much was searched."""
+    coverage = result.get("coverage") or {}
+    if style.is_person and "reason" in result:
+        yield result.get("detail") or result["reason"].replace("_", " ")
+    elif result.get("results") == [] and "message" not in result:
+        files = coverage.get("files_searched", 0)
+        skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
+        skipped = f" (skipped: {skipped})" if skipped else ""
+        count = str(files) if style.is_person else f"{files:,}"
+        where = f" in {count} {'file' if files == 1 else 'files'}{skipped}" if coverage else ""
+        yield f"nothing found{where}"
+        # A model has the summary above.
+        yield from [result["summary"]] if style.is_person and "summary" in result else []
+        if coverage.get("complete") and "detail" in coverage:
+            yield coverage["detail"]
+
+
+def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
+    coverage, results = result.get("coverage") or {}, result.get("results")
+    near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
+    if not results:
+        yield from explain_empty(result, style)
+    elif result.get("mode") == "words":
+        yield "no line has the text itself; these lines come nearest"
+    elif result.get("fuzzy"):
+        yield "no path has all of it; these come nearest"
+    elif result.get("ranked_by") == "words":
+        yield "still indexing: ranked by words only"
+    if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
+        yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"
+    if result.get("truncated"):
+        cursor = {name: value for name, value in result["continuation"]["cursor"].items() if name in GOING_ON}
+        flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
+        members = (f"{name}={value}" for name, value in cursor.items())
+        yield f"cut at line {result['end_line']}; continue with {' '.join(flags if style.is_person else members)}"
+    # An answer cut at its budget is not incomplete: the cursor leads to the rest.
+    is_cut = bool(result.get("next"))
+    if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
+        yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
+    if is_cut:
+        total, shown = result.get("total"), len(results or [])
+        of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"
+        way = (
+            f"continue with --cursor {shlex.quote(result['next'])}"
+            if style.is_person
+            else f"more: cursor={result['next']}"
+        )
+        yield f"{of_all}; {way}"
+    if near:
+        yield from (f"did you mean {one}?" for one in near) if style.is_person else [f"near: {', '.join(near)}"]

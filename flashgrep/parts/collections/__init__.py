@@ -1,0 +1,1 @@
+"""Search in the collections that a connection is bound to."""

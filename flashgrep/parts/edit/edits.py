@@ -1,0 +1,331 @@
+"""Edits of a text as values: what they replace, their preconditions, and their diff.
+
+Nothing here touches a file. Line numbers are those of the original text in every edit, so several edits need no
+shifting.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from io import StringIO
+from itertools import islice
+from typing import Literal, NotRequired
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import Conflict, InvalidRange
+from flashgrep.files.encoding import DecodedText, usual_ending, with_ending, without_end
+from flashgrep.files.system import format_path
+
+HASH_SHOWN = 8
+"""Hexadecimal digits of a file's hash that a read for a model shows and a precondition takes: of changes of the file
+one in 4,000 million goes unnoticed."""
+_LF = 10
+_MOST_PLACES = 20  # places shown of a text that should occur once
+_MOST_QUOTED = 1_000  # characters of a text in a conflict
+_BLOCK = 1 << 20  # characters scanned at a time, at four bytes each
+_CONTEXT = 3  # lines around a change in a diff
+_MOST_COMPARED = 4_000
+"""Most lines on either side of a diff: comparing is quadratic at worst; more are shown as one replaced block."""
+_NO_END = "\n\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True, slots=True)
+class LineEdit:
+    """Replace lines ``start`` to ``end`` (from 1, inclusive); ``end`` one less than ``start`` inserts before it."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace a text that occurs exactly once or, on request, everywhere."""
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+
+Edit = LineEdit | TextEdit
+Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters ``start`` to ``end`` of the original become ``new``; ``lines`` of the original are touched."""
+
+    start: int
+    end: int
+    new: str = field(compare=False)
+    lines: tuple[int, int] = field(compare=False)
+    ending: str = field(default="", compare=False)
+    """The line end that was put after ``new``'s last line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A text with its line starts; if its last line has no end, it gets one while edits are applied."""
+
+    text: str
+    """As shown."""
+    lossless: str
+    """As ``DecodedText.lossless``."""
+    starts: list[int]
+    """Offset of every line's start, and the text's length last."""
+    ending: str
+    ended: bool
+
+    @property
+    def count(self) -> int:
+        """The number of lines."""
+        return len(self.starts) - 1
+
+    def line(self, number: int) -> str:
+        """Return a line (from 1) with its end."""
+        return self.text[self.starts[number - 1] : self.starts[number]]
+
+    def number_at(self, offset: int) -> int:
+        """Return the number of the line an offset is in."""
+        return bisect_right(self.starts, offset)
+
+    def ending_at(self, number: int) -> str:
+        """Return the end of this line, which in a mixed file need not be the usual one."""
+        # A line past the end, or a last line without an end, gets the file's usual line end.
+        if self.ending == "\r" or number > self.count or (number == self.count and not self.ended):
+            return self.ending
+        return "\r\n" if self.line(number).endswith("\r\n") else "\n"
+
+
+def split_lines(decoded: DecodedText) -> Lines:
+    """Return a text with its lines, ready for edits."""
+    text, lossless = decoded.text, decoded.lossless
+    ending = usual_ending(text)
+    # An empty text needs no line end: it has no line yet.
+    ended = not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
+    if not ended:
+        text, lossless = text + ending, lossless + ending
+    starts = [0]
+    for at in range(0, len(text), _BLOCK):  # ten times as fast as finding one LF after the other
+        characters = np.frombuffer(text[at : at + _BLOCK].encode("utf-32-le"), "<u4")
+        starts += (np.flatnonzero(characters == _LF) + (at + 1)).tolist()
+    # Only a text of lone CRs ends past its last LF here: it counts as one line.
+    if starts[-1] < len(text):
+        starts.append(len(text))
+    return Lines(text, lossless, starts, ending, ended)
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines a replacement is."""
+    return text.count("\n") + (not text.endswith("\n") if text else 0)
+
+
+def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
+    """Return the lossless text with all spans replaced; they must not overlap. A missing final line end stays so."""
+    parts, at, last = [], 0, None
+    for span in sorted(changes):
+        parts += [lines.lossless[at : span.start], span.new]
+        at, last = span.end, span
+    text = "".join([*parts, lines.lossless[at:]])
+    if lines.ended:
+        return text
+    # Remove the line end that was added to the last line only for the edits.
+    if last is None or last.end < len(lines.text):
+        added = len(lines.ending)
+    elif last.new:
+        added = len(last.ending)
+    else:  # the last lines were deleted: the line that is last now had an end of its own
+        added = next((len(end) for end in ("\r\n", "\n", lines.ending) if text.endswith(end)), 0)
+    return text[: len(text) - added]
+
+
+def overlap(left: Span, right: Span) -> bool:
+    """Return whether two spans touch the same text: two insertions at one place do, one at a border does not."""
+    if left.start == left.end and right.start == right.end:
+        return left.start == right.start
+    return left.start < right.end and right.start < left.end
+
+
+def find_spans(lines: Lines, edit: Edit) -> list[Span]:
+    """Return what an edit replaces.
+
+    Raises:
+        InvalidRange: lines that do not exist.
+        Conflict: the old text does not occur, or occurs more than once.
+
+    """
+    if isinstance(edit, TextEdit):
+        return _find_text(lines, edit)
+    # One condition for all: end = start - 1 is an insertion, start = count + 1 with it an append.
+    if not 1 <= edit.start <= edit.end + 1 <= lines.count + 1:
+        if edit.end < edit.start - 1:
+            problem = "end_line is before start_line (start_line - 1 inserts before start_line)"
+        elif lines.count == 0:
+            problem = "the file is empty (start_line 1 with end_line 0 writes into it)"
+        else:
+            problem = f"the file has {lines.count} lines (start_line {lines.count + 1} appends)"
+        message = f"lines {edit.start}-{edit.end}: {problem}"
+        raise InvalidRange(message, start_line=edit.start, end_line=edit.end, total_lines=lines.count)
+    ending = lines.ending_at(edit.start)
+    new = with_ending(edit.replacement, ending)
+    if new and not new.endswith(ending):
+        new += ending
+    return [Span(lines.starts[edit.start - 1], lines.starts[edit.end], new, (edit.start, edit.end), ending)]
+
+
+def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
+    # Without the end that split_lines added: old_text must not match what the file does not hold.
+    text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
+    old = edit.old
+    places = _find_places(text, old, everywhere=edit.everywhere)
+    if not places and "\n" in old:  # agents write LF, whatever the file has
+        old = with_ending(edit.old, lines.ending)
+        places = _find_places(text, old, everywhere=edit.everywhere)
+    if not places or (len(places) > 1 and not edit.everywhere):
+        raise _not_once(lines, edit, places)
+    ending = lines.ending_at(lines.number_at(places[0]))
+    if "\n" in old:  # it shows itself which ends are here
+        ending = "\r\n" if "\r\n" in old else "\n"
+    new = with_ending(edit.new, ending)
+    spans = []
+    for at in places:
+        first = lines.number_at(at)
+        # The last character is left out: a text that ends in LF does not touch the line after it.
+        last = first + lines.text.count("\n", at, at + max(len(old) - 1, 0))
+        spans.append(Span(at, at + len(old), new, (first, last)))
+    return spans
+
+
+def _find_places(text: str, old: str, *, everywhere: bool) -> list[int]:
+    """Return the places a text is at: all, one after the other; or the first few, overlapping: two readings are two."""
+    places: list[int] = []
+    at = text.find(old)
+    while at >= 0 and (everywhere or len(places) < _MOST_PLACES):
+        places.append(at)
+        at = text.find(old, at + (len(old) if everywhere else 1))
+    return places
+
+
+def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
+    mismatch: dict[str, object] = {"field": "old_text", "expected": edit.old[:_MOST_QUOTED], "actual": None}
+    if places:
+        where = [lines.number_at(at) for at in places]
+        many = f"at least {len(places)}" if len(places) == _MOST_PLACES else f"{len(places)}"
+        problem, guidance = f"old_text occurs {many} times", "give more of the text around it, or set replace_all"
+    else:
+        problem, guidance = "old_text does not occur", "read the file again"
+        # The lines that are its first line except for the space around it: the caller may have read them otherwise.
+        first = next((line.strip() for line in edit.old.split("\n") if line.strip()), None)
+        where = []
+        if first is not None and first in lines.text:
+            alike = (number for number in range(1, lines.count + 1) if lines.line(number).strip() == first)
+            where = list(islice(alike, _MOST_PLACES))
+        if where:
+            end = min(where[0] - 1 + count_lines(edit.old), lines.count)
+            mismatch["actual"] = lines.text[lines.starts[where[0] - 1] : lines.starts[end]][:_MOST_QUOTED]
+            guidance = "lines and actual show where its first line stands, spaced otherwise or continued otherwise"
+    mismatch |= {"occurrences": len(places), "lines": where}
+    return Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
+
+
+class Mismatch(TypedDict):
+    """One part of a precondition that does not hold."""
+
+    field: str
+    line: NotRequired[int]
+    expected: str | bool | None
+    actual: str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What a caller expects of a file; None: anything. Texts are lines without their ends, hashes of the raw bytes."""
+
+    file_hash: str | None = None
+    start_line_text: str | None = None
+    end_line_text: str | None = None
+    absent: bool | None = None
+    staged_hash: str | None = None
+    """The hash when the first chunk of a staged write arrived."""
+
+
+def find_mismatches(expected: Precondition, lines: Lines | None, file_hash: str | None, edit: Edit) -> list[Mismatch]:
+    """Return everything expected that does not hold; ``lines`` is None if there is no file."""
+    wrong: list[Mismatch] = []
+    if expected.absent is not None and expected.absent != (lines is None):
+        wrong.append({"field": "expected_absent", "expected": expected.absent, "actual": lines is None})
+    # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and as the full hash.
+    wanted = None if expected.file_hash is None else expected.file_hash.lower().removeprefix("#")
+    if wanted is not None and (len(wanted) < HASH_SHOWN or not (file_hash or "").startswith(wanted)):
+        wrong.append({"field": "expected_file_hash", "expected": expected.file_hash, "actual": file_hash})
+    if expected.staged_hash is not None and expected.staged_hash != file_hash:
+        wrong.append({"field": "file_hash_at_first_chunk", "expected": expected.staged_hash, "actual": file_hash})
+    if isinstance(edit, LineEdit):
+        for name, number, text in (
+            ("expected_start_line_text", edit.start, expected.start_line_text),
+            ("expected_end_line_text", edit.end, expected.end_line_text),
+        ):
+            is_there = lines is not None and 1 <= number <= lines.count
+            actual = without_end(lines.line(number)) if lines is not None and is_there else None
+            if text is not None and actual != without_end(text):
+                wrong.append({"field": name, "line": number, "expected": text, "actual": actual})
+    return wrong
+
+
+def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
+    """Return the error that lists every mismatch."""
+    shown = format_path(path)
+    message = f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
+    exists = any(each["field"] == "expected_absent" and each["expected"] for each in wrong)
+    guidance = (
+        "the file exists: say which lines, or old_text; fs_write replaces it" if exists else "read the file again"
+    )
+    return Conflict(message, file_path=shown, conflict={"mismatches": wrong}, guidance=guidance)
+
+
+class _Opcodes(SequenceMatcher[str]):
+    """Groups opcodes that are known, as difflib groups its own."""
+
+    def __init__(self, opcodes: list[Opcode]) -> None:
+        super().__init__()
+        self._opcodes = opcodes
+
+    def get_opcodes(self) -> list[Opcode]:
+        return self._opcodes
+
+
+def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
+    """Return the unified diff of two texts, as ``git apply`` takes it; "" if they are equal."""
+    before, after = list(StringIO(old)), list(StringIO(new))  # which cuts at LF alone
+    most = min(len(before), len(after))
+    head = next((at for at in range(most) if before[at] != after[at]), most)
+    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    if head == len(before) == len(after):
+        return ""
+    # Compare only the part between the common prefix and the common suffix.
+    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    # The fallback if the middle is too long to compare: one block removed, one added.
+    middle: list[Opcode] = [("replace", 0, len(left), 0, len(right))]
+    if max(len(left), len(right)) <= _MOST_COMPARED:
+        middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
+    opcodes += [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle]
+    opcodes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
+
+    # As diff(1) counts: from 1, and an empty range names the line before it.
+    def extent(start: int, end: int) -> str:
+        return f"{start + (end > start)},{end - start}"
+
+    parts = [f"--- {'/dev/null' if created else f'a/{path}'}\n+++ b/{path}\n"]
+    for group in _Opcodes(opcodes).get_grouped_opcodes(_CONTEXT):
+        (_, i, _, k, _), (_, _, j, _, m) = group[0], group[-1]
+        parts.append(f"@@ -{extent(i, j)} +{extent(k, m)} @@\n")
+        for tag, old_start, old_end, new_start, new_end in group:
+            sign = " " if tag == "equal" else "-"
+            signed = [(sign, line) for line in before[old_start:old_end]]
+            signed += [("+", line) for line in after[new_start:new_end] if tag != "equal"]
+            parts += [f"{sign}{line}" + _NO_END * (not line.endswith("\n")) for sign, line in signed]
+    return "".join(parts)

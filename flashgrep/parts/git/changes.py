@@ -1,0 +1,256 @@
+"""The differences between two states of a project: files, hunks, and the symbols that hunks touch."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from rapidfuzz.distance import Indel
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.model import Document, Skipped
+from flashgrep.files.openat import Descriptor, RootFiles
+from flashgrep.parts.git.repository import Staged
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.search.hits import LONG_LINE
+from flashgrep.search.snapshot import Snapshot
+
+MOST_CELLS: Final = 200_000_000
+"""Product of both sides' numbers of lines: comparing them takes up to 25 MB and 0.1 s. Above it, all is one hunk."""
+_BLOCK: Final = 1 << 20
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+_INNER: Final = frozenset({"variable", "field", "property", "enumerator", "package"})
+"""Inside a definition these count as part of it; at top level they are definitions themselves."""
+
+Status = Literal["added", "deleted", "modified", "renamed", "untracked"]
+Change = Literal["added", "deleted", "modified"]
+Blobs = Mapping[bytes, bytes]
+"""git's object names of file contents, by path."""
+
+
+class State(NamedTuple):
+    """A state of a project: its files, and where they are read."""
+
+    blobs: Blobs
+    snapshot: Snapshot
+    untracked: frozenset[bytes] = frozenset()
+
+
+class ChangedFile(NamedTuple):
+    """A file that differs; ``old_path``: its previous path, if it was renamed unchanged."""
+
+    path: bytes
+    status: Status
+    old_path: bytes
+
+
+class Hunk(NamedTuple):
+    """Lines that differ, from 1 on each side; on an empty side ``start`` is the line before."""
+
+    old_start: int
+    old_lines: int
+    start: int
+    lines: int
+
+
+class ChangedSymbol(NamedTuple):
+    """A definition that a hunk touches; its lines are those on the newer side, or on the older if it is gone."""
+
+    name: str
+    """Its own name."""
+    qualified: str
+    kind: str
+    change: Change
+    start_line: int
+    end_line: int
+
+
+@dataclass(slots=True)
+class FileChange:
+    """The changes in a file; ``note``: why there are no lines."""
+
+    file: ChangedFile
+    hunks: list[Hunk] = field(default_factory=list)
+    symbols: list[ChangedSymbol] = field(default_factory=list)
+    note: str = ""
+    sides: tuple[list[bytes], list[bytes]] = ([], [])
+    """The lines of both."""
+
+
+def read_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]) -> State:
+    """Return the work tree's state: files that git tracks, and ``paths``, the project's own.
+
+    A file whose size, time and inode match git's index has the content that git recorded; all others are hashed.
+    ``since``: when the index was written, in nanoseconds. Files changed at that moment or later are also hashed.
+    """
+    blobs: dict[bytes, bytes] = {}
+    files = RootFiles(snapshot.root)
+    untracked = frozenset(path for path in paths if path not in staged)
+    for path in (*staged, *untracked):
+        checkpoint()
+        known = staged.get(path)
+        with suppress(OSError):  # gone, or no file of the project's own
+            if known is not None:
+                found = files.lstat(path)
+                # git's index keeps 32 bits of the inode.
+                same = (found.st_size, found.st_mtime_ns, found.st_ino & 0xFFFFFFFF) == known[1:]
+                if same and found.st_mtime_ns < since:
+                    blobs[path] = known.blob
+                    continue
+            blobs[path] = hash_file(files, path, len(known.blob) if known is not None else 40)
+    return State(blobs, snapshot, untracked)
+
+
+def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
+    """Return git's name of a file's content; raises OSError where it cannot be read."""
+    with Descriptor(files.open(path)) as descriptor:
+        size = os.fstat(descriptor).st_size
+        # With the file's size when opened: if it grows meanwhile, no content has this id, and it
+        # counts as changed.
+        name = hashlib.new("sha1" if digits == 40 else "sha256", b"blob %d\0" % size, usedforsecurity=False)  # noqa: PLR2004 - hexadecimal digits of SHA-1
+        while part := os.read(descriptor, _BLOCK):
+            checkpoint()
+            name.update(part)
+        return name.hexdigest().encode("ascii")
+
+
+def compare_states(old: State, new: State) -> list[ChangedFile]:
+    """Return the files that differ, by path; a file with the same content elsewhere counts as renamed."""
+    gone = {path for path in old.blobs if path not in new.blobs}
+    by_blob = {old.blobs[path]: path for path in sorted(gone, reverse=True)}  # of several the first, for every page
+    found = []
+    for path, blob in new.blobs.items():
+        checkpoint()
+        before = old.blobs.get(path)
+        if before == blob:
+            continue
+        # Popped: a removed file was moved to one place; others with its content are new.
+        source = by_blob.pop(blob, b"") if before is None else b""
+        gone.discard(source)
+        status: Status = "modified"
+        if before is None:
+            status = "renamed" if source else "untracked" if path in new.untracked else "added"
+        found.append(ChangedFile(path, status, source))
+    found += [ChangedFile(path, "deleted", b"") for path in gone]
+    return sorted(found)
+
+
+def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
+    """Return what a file's change is."""
+    checkpoint()
+    made = FileChange(file)
+    if file.status == "renamed":
+        return made
+    before = old.snapshot.read(file.path) if file.path in old.blobs else Document(b"")
+    after = new.snapshot.read(file.path) if file.path in new.blobs else Document(b"")
+    if not (isinstance(before, Document) and isinstance(after, Document)):
+        declined = [side.reason for side in (before, after) if isinstance(side, Skipped)]
+        made.note = declined[0] if declined else "removed meanwhile"
+        return made
+    made.sides = _LINE.findall(before.data), _LINE.findall(after.data)
+    made.hunks = list(find_hunks(*made.sides))
+    if not made.hunks and file.status == "modified":
+        made.note = "the text is the same, its encoding is not"
+    made.symbols = _find_symbols(old, new, made)
+    return made
+
+
+def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
+    """Yield a minimal set of differing lines (Indel distance, hence a longest common subsequence)."""
+    head = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    if head is None:
+        head = min(len(old), len(new))
+    # Strip equal lines at both ends first: the cost of comparing is the product of both sides.
+    most = min(len(old), len(new)) - head
+    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not before and not after:
+        return
+    if len(before) * len(after) > MOST_CELLS:
+        spans = [(0, len(before), 0, len(after))]
+    else:
+        numbers: dict[bytes, int] = {}
+        # Numbers instead of lines, so that each is compared in one step.
+        lines = [[numbers.setdefault(line, len(numbers)) for line in side] for side in (before, after)]
+        spans = []
+        for same, run in groupby(Indel.opcodes(*lines), lambda one: one.tag == "equal"):
+            if not same:
+                first, *_, last = parts if len(parts := list(run)) > 1 else parts * 2
+                spans.append((first.src_start, last.src_end, first.dest_start, last.dest_end))
+    for low, high, start, end in spans:
+        removed, added = high - low, end - start
+        yield Hunk(head + low + (removed > 0), removed, head + start + (added > 0), added)
+
+
+def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbol]:
+    """Return the innermost definitions that hunks touch, by line, followed by removed ones."""
+    path, hunks = made.file.path, made.hunks
+    sides = []
+    for state, spans in (
+        (old, [(hunk.old_start, hunk.old_lines) for hunk in hunks]),
+        (new, [(hunk.start, hunk.lines) for hunk in hunks]),
+    ):
+        opened = SnapshotSource(state.snapshot).open(path) if path in state.blobs else None
+        sides.append(_Definitions(opened, spans) if isinstance(opened, FileSymbols) else None)
+    before, after = sides
+    found: dict[str, ChangedSymbol] = {}
+    pairs: list[tuple[_Definitions | None, _Definitions | None, Change]] = [
+        (after, before, "added"),
+        (before, after, "deleted"),
+    ]
+    for definitions, others, alone in pairs:
+        for symbol in definitions.touched if definitions else ():
+            there = others is not None and symbol.qualified in others.names
+            change: Change = "modified" if there else alone
+            # What is on both sides is shown as it is now.
+            shown = others.names[symbol.qualified] if there and others and definitions is before else symbol
+            found.setdefault(symbol.qualified, shown._replace(change=change))
+    return list(found.values())
+
+
+class _Definitions:
+    """The definitions of one side of a file, and those that some of its lines are in."""
+
+    def __init__(self, symbols: FileSymbols, spans: list[tuple[int, int]]) -> None:
+        self.names: dict[str, ChangedSymbol] = {}
+        """By qualified name; of several, the first."""
+        found = []
+        for index in range(len(symbols.rows)):
+            checkpoint()
+            one = symbols.defined(index)
+            if not (one.kind in _INNER and one.container):
+                name = f"{one.container}.{one.name}" if one.container else one.name
+                symbol = ChangedSymbol(one.name, name, one.kind, "modified", one.start_line, one.end_line)
+                self.names.setdefault(name, symbol)
+                found.append(symbol)
+        found.sort(key=lambda one: one.start_line - one.end_line)  # the outer ones first: inner ones overwrite them
+        last = max((one.end_line for one in found), default=0)
+        innermost = np.full(last + 2, -1, np.int64)
+        for at, symbol in enumerate(found):
+            innermost[symbol.start_line : symbol.end_line + 1] = at
+        lines = np.zeros(last + 2, bool)
+        for start, count in spans:
+            lines[min(start, last + 1) : min(start + count, last + 1)] = True
+        touched = np.unique(innermost[lines])
+        self.touched = sorted((found[at] for at in touched.tolist() if at >= 0), key=lambda one: one.start_line)
+
+
+def show_hunk(change: FileChange, hunk: Hunk, most: int | None) -> str:
+    """Return a hunk's lines in unified diff format, long ones cut; at most about ``most`` characters."""
+    shown = []
+    for sign, lines, start, count in (
+        ("-", change.sides[0], hunk.old_start, hunk.old_lines),
+        ("+", change.sides[1], hunk.start, hunk.lines),
+    ):
+        for line in lines[start - 1 : start - 1 + count] if count else ():
+            text = line.rstrip(b"\r\n")
+            shown.append(sign + text[:LONG_LINE].decode("utf-8", "replace") + ("…" if len(text) > LONG_LINE else ""))
+            if most is not None and (most := most - len(shown[-1])) < 0:
+                return "\n".join([*shown, "…"])
+    return "\n".join(shown)

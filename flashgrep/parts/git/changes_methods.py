@@ -1,0 +1,277 @@
+"""The `changes` method: what differs between the work tree and a revision, or two revisions, and who is affected."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.model import path_to_json, path_to_text
+from flashgrep.base.registry import Call, Handler, Params, RevisionText, Usage, handler
+from flashgrep.methods.common import (
+    CHARS_PER_TOKEN,
+    Coverage,
+    Cursor,
+    Deadline,
+    Exclude,
+    FilePlace,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokens,
+    ProjectName,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    milliseconds_since,
+)
+from flashgrep.methods.text import Style, span
+from flashgrep.parts.git.changes import ChangedSymbol, FileChange, State, compare_states, describe_change, show_hunk
+from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project.catalogue import Catalogue
+
+FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
+"""Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
+CALLERS = 5
+"""Most callers shown for one symbol."""
+CALLABLE = frozenset({"function", "method", "constructor", "class", "struct", "macro", "type", "interface", "trait"})
+
+
+class ChangesParams(Params):
+    """What to compare, and how much to show."""
+
+    rev: RevisionText = Field(
+        "HEAD",
+        description="Compare the work tree with this revision (:index: what is not staged), or two: main..HEAD, "
+        "main...HEAD (since they diverged), HEAD..:index (what is staged).",
+    )
+    lines: bool = Field(default=False, description="Include the changed lines, as a diff without context.")
+    callers: bool = Field(default=False, description="List the callers of changed functions and types.")
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most files to return.")
+    cursor: Cursor = None
+    max_tokens: MaxTokens = 4_000
+    deadline_ms: Deadline = 20_000
+    fresh: Fresh = True
+    project: ProjectName = None
+
+
+class HunkEntry(TypedDict):
+    """Lines that differ: `start_line` and `lines` now, `old_start_line` and `old_lines` before; 0 lines: none there."""
+
+    start_line: int
+    lines: int
+    old_start_line: int
+    old_lines: int
+    diff: NotRequired[str]
+
+
+class CallerEntry(FilePlace):
+    """A call: its line, and the definition it is in."""
+
+    line_number: int
+    container: str
+
+
+class ChangedSymbolEntry(TypedDict):
+    """A touched definition: `change` is added, modified or deleted; a deleted one has its former lines."""
+
+    symbol_name: str
+    kind: str
+    change: str
+    start_line: int
+    end_line: int
+    callers: NotRequired[list[CallerEntry]]
+    callers_total: NotRequired[int | None]
+
+
+class ChangedFileEntry(FilePlace):
+    """A file that differs: `status` is added, deleted, modified, renamed or untracked.
+
+    `note`: why no lines are given; `left_out`: hunks and symbols that did not fit.
+    """
+
+    status: str
+    old_path: NotRequired[str]
+    added: int
+    removed: int
+    hunks: list[HunkEntry]
+    symbols: list[ChangedSymbolEntry]
+    note: NotRequired[str]
+    left_out: NotRequired[int]
+
+
+class ChangesResult(TypedDict):
+    """Files that differ, by path, and their total."""
+
+    rev: str
+    results: list[ChangedFileEntry]
+    total: int
+    next: str | None
+    coverage: Coverage
+
+
+def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
+    """Yield each file with its lines added and removed; indented below it the definitions touched, then the hunks."""
+    for file in result["results"]:
+        counts = f" +{file['added']} -{file['removed']}" if file["hunks"] else ""
+        moved = f" from {style.text(file['old_path'])}" if "old_path" in file else ""
+        note = f" ({file['note']})" if "note" in file else ""
+        yield f"{style.path(file)} {file['status']}{moved}{counts}{note}"
+        for symbol in file["symbols"]:
+            callers = [
+                f"{style.path(one)}:{one['line_number']} {one['container']}" for one in symbol.get("callers", ())
+            ]
+            total = symbol.get("callers_total", 0)
+            more = "many" if total is None else total - len(callers)
+            called = f" called by {', '.join(callers)}" + (f" and {more} more" if more else "") if callers else ""
+            called = called or (" called by nobody" if "callers" in symbol else "")
+            what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"
+            yield f"  {span(symbol)} {style.text(what + called)}"
+        ranges = [
+            f"@@ -{_range(hunk['old_start_line'], hunk['old_lines'])} +{_range(hunk['start_line'], hunk['lines'])}"
+            for hunk in file["hunks"]
+        ]
+        if any("diff" in hunk for hunk in file["hunks"]):
+            for shown, hunk in zip(ranges, file["hunks"], strict=True):
+                yield f"{shown}\n{style.text(hunk.get('diff', ''))}"
+        elif ranges:
+            yield f"  {' '.join(ranges)}"
+        if "left_out" in file:
+            yield f"  {file['left_out']} more hunks and definitions left out"
+
+
+def _range(start: int, lines: int) -> str:
+    return f"{start}" if lines == 1 else f"{start},{lines}"
+
+
+@handler("changes", title="Show changes", command="changes rev", toolset="research", render=render_changes)
+async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult:
+    """Show what changed: files, hunks and the definitions they touch, and on request their callers.
+
+    Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
+    """
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh() if params.fresh else False
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    after = "" if params.cursor is None else decode_cursor(params, params.cursor, str)
+    deadline = time.monotonic() + params.deadline_ms / 1000
+
+    def look(old: State, new: State) -> ChangesResult:
+        files = [file for file in compare_states(old, new) if keep is None or keep(file.path)]
+        start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
+        shown: list[ChangedFileEntry] = []
+        room, complete = params.max_tokens * CHARS_PER_TOKEN, True
+        with suppress(Expired), expiring(deadline):
+            complete = False
+            for file in files[start : start + params.limit]:
+                change = describe_change(old, new, file)
+                # The first file is always shown, cut to the budget: an empty page would never end.
+                item = _format_change(change, params, room=None if shown else room)
+                room -= measure_file(item)
+                if room < 0 and shown:
+                    break
+                if params.callers:
+                    room -= _add_callers(item, change.symbols, new, deadline)
+                shown.append(item)
+            complete = True
+        end = start + len(shown)
+        coverage: Coverage = {
+            "complete": complete,
+            "fresh": fresh,
+            "files_searched": len(old.blobs.keys() | new.blobs.keys()),
+            "files_skipped": {},
+            "stage": workspace.progress.stage,
+            "generation": workspace.generation,
+            "took_ms": milliseconds_since(started),
+        }
+        last = files[end - 1].path.decode("latin-1") if shown else after
+        return {
+            "rev": params.rev,
+            "results": shown,
+            "total": len(files),
+            "next": encode_cursor(params, last) if end < len(files) and shown else None,
+            "coverage": coverage,
+        }
+
+    return await workspace.revisions.compare(params.rev, look)
+
+
+HANDLERS: tuple[Handler, ...] = (changes,)
+
+
+def _format_change(change: FileChange, params: ChangesParams, room: int | None) -> ChangedFileEntry:
+    """Return a file in the form of an answer; ``room``: characters for its hunks and symbols before they are cut."""
+    file, hunks, symbols = change.file, list[HunkEntry](), list[ChangedSymbolEntry]()
+    for symbol in change.symbols:
+        symbols.append({
+            "symbol_name": symbol.qualified, "kind": symbol.kind, "change": symbol.change,
+            "start_line": symbol.start_line, "end_line": symbol.end_line,
+        })  # fmt: skip
+        if room is not None and (room := room - SYMBOL_OVERHEAD - len(symbol.qualified)) < 0:
+            break
+    for hunk in change.hunks:
+        if room is not None and room < 0:
+            break
+        shown: HunkEntry = {
+            "start_line": hunk.start, "lines": hunk.lines,
+            "old_start_line": hunk.old_start, "old_lines": hunk.old_lines,
+        }  # fmt: skip
+        if params.lines:
+            shown["diff"] = show_hunk(change, hunk, most=room)
+        hunks.append(shown)
+        if room is not None:
+            room -= HUNK_OVERHEAD + len(shown.get("diff", ""))
+    item: ChangedFileEntry = {
+        **path_to_json(file.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "status": file.status,
+        "added": sum(hunk.lines for hunk in change.hunks),
+        "removed": sum(hunk.old_lines for hunk in change.hunks),
+        "hunks": hunks,
+        "symbols": symbols,
+    }
+    if file.old_path:
+        item["old_path"] = path_to_text(file.old_path)
+    if change.note:
+        item["note"] = change.note
+    left_out = len(change.hunks) - len(hunks) + len(change.symbols) - len(symbols)
+    if left_out:
+        item["left_out"] = left_out
+    return item
+
+
+def measure_file(item: ChangedFileEntry) -> int:
+    """Return about how many characters of JSON a file takes."""
+    size = FILE_OVERHEAD + len(item["file_path"])
+    size += sum(HUNK_OVERHEAD + len(hunk.get("diff", "")) for hunk in item["hunks"])
+    return size + sum(SYMBOL_OVERHEAD + len(symbol["symbol_name"]) for symbol in item["symbols"])
+
+
+def _add_callers(item: ChangedFileEntry, symbols: list[ChangedSymbol], new: State, deadline: float) -> int:
+    """Add to each symbol its callers by name; return how many characters that takes."""
+    size = 0
+    source = SnapshotSource(new.snapshot)
+    for shown, symbol in zip(item["symbols"], symbols, strict=False):
+        if symbol.kind not in CALLABLE:
+            continue
+        question = SymbolQuestion(name=symbol.name, roles=frozenset({"call"}), limit=CALLERS, deadline=deadline)
+        answer = SymbolSearch(source, question).run()
+        shown["callers_total"] = answer.total
+        shown["callers"] = [
+            {
+                **path_to_json(found.path),  # type: ignore[typeddict-item]  # as above
+                "line_number": found.occurrence.line,
+                "container": found.occurrence.container,
+            }
+            for found in answer.results
+        ]
+        size += sum(CALLER_OVERHEAD + len(caller["file_path"]) for caller in shown["callers"])
+    return size

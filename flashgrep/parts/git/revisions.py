@@ -1,0 +1,328 @@
+"""A project's revisions, which answer the same questions as the project; their files are read from git's objects."""
+
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from flashgrep.base.errors import InvalidParams, NotFound, TooLarge, Unavailable
+from flashgrep.base.model import path_to_text
+from flashgrep.files.editor import Editor
+from flashgrep.files.finder import GlobPage, Window, find_among
+from flashgrep.files.globs import GlobOptions, PathFilter
+from flashgrep.files.openat import RootFolder
+from flashgrep.files.read import SliceQuery, SliceResult, slice_content
+from flashgrep.index.table import FileTable
+from flashgrep.parts.git.changes import State, read_work_tree
+from flashgrep.parts.git.program import Git, Object
+from flashgrep.parts.git.repository import (
+    INDEX,
+    KEPT_LISTINGS,
+    File,
+    Files,
+    Range,
+    Repository,
+    Revision,
+    parse_revision,
+)
+from flashgrep.parts.git.revision import Blobs, RevisionTable
+from flashgrep.parts.meaning.search.chunk_index import ChunkIndex
+from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.parts.meaning.search.word_search import search_words
+from flashgrep.parts.symbols.symbol_search import BestDefinition, find_best_definition
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.search.exact import Answer, Question, search
+from flashgrep.search.snapshot import Snapshot
+
+ResultT = TypeVar("ResultT")
+
+
+class Project(Protocol):
+    """What revisions need from their project."""
+
+    @property
+    def editor(self) -> Editor:
+        """The project's root, and the limits of reading."""
+
+    @property
+    def meaning(self) -> ChunkIndex:
+        """The index of its chunks."""
+
+    def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
+        """Run a lookup in a thread."""
+
+    def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
+        """Run what needs no snapshot in a thread."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the project as it is known now."""
+
+    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+        """Store contents of a revision, by blob id and a path."""
+
+
+class RevisionFiles(Protocol):
+    """The files of a revision, wherever their texts are."""
+
+    files: Files
+    table: FileTable
+    is_stored: bool
+    """Whether all of its texts will be in the index."""
+
+    @property
+    def unreached(self) -> Sequence[str]:
+        """Parts of the store that did not answer."""
+
+    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+        """Ask the revision; ``symbols``: about these."""
+
+    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
+        """Return contents to be kept after such a question."""
+
+    def read(self, path: bytes, blob: bytes, most: int) -> Object:
+        """Return the content of a file, without its data if that is longer than ``most``."""
+
+
+class Revisions:
+    """The revisions of one project; its repository is opened by the first question about one."""
+
+    def __init__(self, project: Project, folder: RootFolder, environ: Mapping[str, str]) -> None:
+        self._project = project
+        self._folder = folder
+        self._environ = environ
+        self._blobs: Blobs | None = None
+        self._tables: list[RevisionTable] = []
+        self._asked_at = 0.0
+        self.problem = ""
+        """Why git could not read the repository the last time; empty if it could."""
+
+    async def at(self, rev: str) -> "RevisionView":
+        """Return the project as it is in a revision, or in the newer of two the files that differ.
+
+        Raises:
+            InvalidParams: invalid_revision, not a possible name of a revision.
+            NotFound: revision_not_found, with near names; repository_not_found.
+            Forbidden, Unavailable: the repository is not trusted, or cannot be read; an object is missing.
+
+        """
+        asked = parse_revision(rev)
+
+        def find() -> RevisionView:
+            if not isinstance(asked, Range):
+                return self._find(asked)
+            old, new = self._find_both(asked)
+            before = {path: file.blob for path, file in old.files.items()}
+            files = {path: file for path, file in new.files.items() if before.get(path) != file.blob}
+            return RevisionView(self._project, new.revision, self._know(files))
+
+        return await self._in_turn(find)
+
+    def rest(self, seconds: float) -> bool:
+        """Close git and drop what was read if nobody has asked for this long; return whether there was anything."""
+        if self._blobs is None or time.monotonic() - self._asked_at < seconds:
+            return False
+        self.close()
+        return True
+
+    def close(self) -> None:
+        """End git."""
+        if self._blobs is not None:
+            self._blobs.repository.close()
+        self._blobs, self._tables = None, []
+
+    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+        """Look at two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
+        asked = parse_revision(rev)
+
+        def find() -> tuple[RevisionView, RevisionView | None]:
+            if isinstance(asked, Range):
+                return self._find_both(asked)
+            if self._repository().repository.is_bare:
+                raise InvalidParams(
+                    "a bare repository has no work tree: give two revisions, as main..HEAD", field="rev"
+                )
+            return self._find(asked), None
+
+        old, new = await self._in_turn(find)
+
+        def ask(now: Snapshot) -> ResultT:
+            def ask_both(before: Snapshot) -> ResultT:
+                first = State({path: file.blob for path, file in old.files.items()}, before)
+                if new is not None:
+                    blobs = {path: file.blob for path, file in new.files.items()}
+                    return new.known.ask(now, lambda after: look(first, State(blobs, after)))
+                repository = self._repository().repository
+                # Read its time before git's index, so that a change between the two is noticed.
+                since, paths = repository.index_time(), SnapshotSource(now).paths()
+                return look(first, read_work_tree(now, repository.list_staged_files(), since, paths))
+
+            return old.known.ask(now, ask_both)
+
+        return await self._project.in_thread(ask)
+
+    async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
+        """Ask git's history in a thread; raises as ``ask`` does, and as ``at``."""
+        return await self._in_turn(lambda: ask(self._repository().repository))
+
+    async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:
+        try:
+            found = await self._project.in_turn(find)
+        except Unavailable as error:
+            self.problem = error.message
+            raise
+        self.problem = ""
+        return found
+
+    def _repository(self) -> Blobs:
+        self._asked_at = time.monotonic()
+        # Without a lock, since opening runs git and may take long; the second one is discarded.
+        opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
+        blobs = self._blobs = self._blobs or opened  # another thread may have been faster
+        return blobs
+
+    def _find(self, name: str) -> "RevisionView":
+        repository = self._repository().repository
+        if name == INDEX:
+            files = {path: File(staged.blob, -1) for path, staged in repository.list_staged_files().items()}
+            return RevisionView(self._project, Revision(b"", b"", repository.index_time() // 10**9), self._know(files))
+        revision = repository.resolve(name)
+        return RevisionView(self._project, revision, self._know(repository.list_files(revision)))
+
+    def _find_both(self, asked: Range) -> "tuple[RevisionView, RevisionView]":
+        repository = self._repository().repository
+        old, new = self._find(asked.old), self._find(asked.new)
+        if asked.merge_base:
+            base = repository.find_merge_base(old.revision, new.revision)
+            old = RevisionView(self._project, base, self._know(repository.list_files(base)))
+        return old, new
+
+    def _know(self, files: Files) -> RevisionTable:
+        """Return the table of these files, a recent one if it is the same."""
+        tables = self._tables
+        # The same listing first: comparing two with 80,000 files takes milliseconds.
+        found = next((one for one in tables if one.files is files), None)
+        # Then one with the same content, such as a tag and its commit.
+        found = found or next((one for one in tables if one.files == files), None)
+        found = found or RevisionTable(files, self._repository())
+        self._tables = [found, *(one for one in tables if one is not found)][:KEPT_LISTINGS]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionView:
+    """A project's files in a revision; answers the same questions as a workspace."""
+
+    project: Project
+    revision: Revision
+    known: RevisionFiles
+
+    @property
+    def files(self) -> Files:
+        """The files, by path."""
+        return self.known.files
+
+    @property
+    def table(self) -> FileTable:
+        """The table of the files, without their texts."""
+        return self.known.table
+
+    async def refresh(self) -> bool:
+        """Return True: the revision's name was resolved for this call."""
+        return True
+
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
+        """Return the files, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
+        paths = self.table.paths
+        if part:
+            folded = part.encode(errors="surrogateescape").lower()
+            paths = [paths[at] for at in self.table.text().containing(folded, fold=True).tolist()]
+            return list(filter(keep, paths))
+        if keep is not None:
+            paths = [paths[at] for at in np.flatnonzero(keep.mask(self.table.text())).tolist()]
+        return paths
+
+    def find(self, options: GlobOptions, window: Window) -> GlobPage:
+        """Return the files that match wildcards; all have the time of the commit. Call it in a thread.
+
+        Raises:
+            NotFound: directory_not_found, the revision has no such folder.
+
+        """
+        if options.under and not self.table.below(options.under):
+            shown = path_to_text(options.under)
+            raise NotFound(f"no such directory in the revision: {shown}", reason="directory_not_found", path=shown)
+
+        def stat_file(path: bytes) -> tuple[int, int]:
+            file = self.files[path]
+            # git's index has no sizes; they are requested one by one, and only for what is shown.
+            size = file.size if file.size >= 0 else self.known.read(path, file.blob, 0).size
+            return size, self.revision.time
+
+        return find_among(self.table.text(), stat_file, options, window)
+
+    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+        """Answer an exact question; ``max_file_size``: other than the setting."""
+
+        def ask(snapshot: Snapshot) -> Answer:
+            return search(snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size), question)
+
+        return await self.in_thread(ask, symbols=False)
+
+    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
+        """Return the best lines for words."""
+        return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
+
+    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
+        """Return the chunks that answer a question best."""
+        return await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self.project.meaning, question).run())
+
+    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
+        """Return the best definition of a name; raises as ``find_best_definition``."""
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
+
+    def relative(self, path: bytes) -> bytes:
+        """Return a path from the root; raises Forbidden where an absolute one is outside."""
+        return b"/".join(self.editor.root.split(path, path))
+
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+        """Run a lookup in a thread, then store the texts that the work tree lacks; ``symbols``: with symbols."""
+        found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
+        # After the answer: storing helps the next question, and this one must not wait for it.
+        foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
+        if foreign:
+            self.project.keep_texts(foreign, parse=symbols)
+        return found
+
+    async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run something that needs no snapshot but may take long, in a thread."""
+        return await self.project.in_turn(work)
+
+    @property
+    def editor(self) -> Editor:
+        """The limits of reading."""
+        return self.project.editor
+
+    async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
+        """Return lines of a file; raises as ``files.read.slice_content`` and ``read``."""
+        return await self.in_turn(lambda: slice_content(self.editor, path, self.read(path), query))
+
+    def read(self, path: bytes) -> bytes:
+        """Return a file's bytes; call it in a thread.
+
+        Raises:
+            NotFound: file_not_found.
+            TooLarge: it has more than the bytes that a file may have to be edited.
+
+        """
+        path = self.relative(path)
+        file, most = self.files.get(path), self.editor.limits.edit_bytes
+        shown = path_to_text(path)
+        if file is None:
+            message = f"no such file in the revision: {shown}"
+            raise NotFound(message, reason="file_not_found", target_path=shown)
+        found = self.known.read(path, file.blob, most)
+        if found.data is None:
+            raise TooLarge(f"too large to be read: {shown}", observed_bytes=found.size, limit_bytes=most)
+        return found.data

@@ -1,0 +1,1 @@
+"""``fgrep install``: flashgrep in the settings of agents and editors."""

@@ -1,0 +1,387 @@
+"""``fgrep install``, ``fgrep uninstall``: flashgrep in the settings of agents and editors, and in rules for agents.
+
+``uninstall`` also ends the daemon, removes everything flashgrep ever wrote, and checks that nothing is left.
+"""
+
+import difflib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from flashgrep.base.errors import FlashgrepError, InvalidParams
+from flashgrep.base.own_folders import PROJECTS, STORES, list_former_files
+from flashgrep.base.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
+from flashgrep.cli.daemon_client import fail, find_user_paths
+from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.daemon import lifecycle
+from flashgrep.parts.hosts.host_settings import (
+    NOTES,
+    Change,
+    ChangedHostFile,
+    find_entries,
+    list_installs,
+    plan_entry,
+    read_text,
+    take_back,
+    write_change,
+)
+from flashgrep.parts.hosts.hosts import HOSTS, find_command, locate_folders
+from flashgrep.rpc.connect import from_latin1
+
+ALL: Final = "all"
+RULES: Final = "rules"
+"""The owner of rules, in notes."""
+_BEGIN, _END = "<!-- flashgrep -->", "<!-- /flashgrep -->"
+_RULES: Final = """\
+- Search code with the flashgrep tools, not with grep, find or cat: `query` for text, `search_code` for meaning.
+- `get_symbol` finds a definition and its uses; `outline` shows a file; `read_code` reads a symbol or a range.
+- Answers match the disk at this moment; a note in brackets says what was left out.
+"""
+_RULES_FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+NEOVIM: Final = "nvim"
+_PLUGIN_FOLDERS: Final = (
+    Path(__file__).parents[2] / "editors" / NEOVIM,
+    Path(__file__).parents[3] / "editors" / NEOVIM,
+)
+"""Where the plugin for Neovim is: in an installed package, in a checkout."""
+_NEOVIM_LINES: Final = """\
+-- lazy.nvim:
+{{ dir = "{folder}", cmd = "Flashgrep", opts = {{}} }}
+-- without a plugin manager, in init.lua:
+vim.opt.runtimepath:prepend("{folder}")
+-- then :checkhealth flashgrep and :help flashgrep"""
+_CURSOR_FOLDER: Final = ".cursor"
+_CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
+_CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
+MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
+PROJECTS_FILE = "projects.json"
+IGNORE_ALL = "*\n"
+"""What our .gitignore in a project's folder says."""
+
+
+def install(
+    host: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST",
+            help=f"{', '.join(HOSTS)}, or all found on this machine; default: ask about each of those. "
+            f"{NEOVIM} prints the lines for its plugin.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    everywhere: Annotated[
+        bool, typer.Option("--global", help="For all projects, in your user settings; default: this folder's settings.")
+    ] = False,
+    rules: Annotated[
+        bool,
+        typer.Option("--rules", help="Tell agents to use it: three lines in this folder's AGENTS.md and the like."),
+    ] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the entry and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change without making it.")] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove flashgrep again.")] = False,
+) -> None:
+    """Add flashgrep to the settings of coding agents and editors, and leave everything else in them alone.
+
+    Called again, it brings the entry up to date and keeps what you added to it.
+    """
+    if host == NEOVIM:
+        folder = next((str(each) for each in _PLUGIN_FOLDERS if each.is_dir()), None)
+        typer.echo(_NEOVIM_LINES.format(folder=folder) if folder else fail("the plugin is not installed: reinstall"))
+        return
+    if host not in {"", ALL, *HOSTS}:
+        near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
+    if show and host not in HOSTS:
+        fail("name the host whose entry to print")
+    try:
+        if show:
+            typer.echo(print_entry(host, in_project=not everywhere))
+        else:
+            for change in _plan(host, everywhere=everywhere, rules=rules, uninstall=uninstall):
+                _carry_out(change, dry_run=dry_run, uninstall=uninstall)
+    except FlashgrepError as error:
+        fail(error.message)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+class PlannedChange(NamedTuple):
+    """A change, the host it is for, and what to say once it is made."""
+
+    change: Change
+    owner: str
+    advice: str = ""
+
+
+def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[PlannedChange]:
+    """Yield the changes a call asks for; ask the user if it names no host."""
+    if host in HOSTS:
+        yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
+    if rules:
+        for change in plan_rules(Path.cwd(), remove=uninstall):
+            yield PlannedChange(change, RULES)
+    # --rules alone is about rules only.
+    if host in HOSTS or (rules and not host):
+        return
+    if uninstall:
+        # A list: taking an entry out removes the note that the generator reads.
+        for entry in list(find_own_changes([Path.cwd()])):
+            yield PlannedChange(plan_removal(entry), entry.owner)
+    else:
+        yield from _offer_hosts(ask=host != ALL)
+
+
+def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
+    """Yield the changes for the hosts of this machine; where each should be asked for and nobody can be, list them."""
+    folders, asking = locate_folders(os.environ, Path.home()), sys.stdin.isatty()
+    found = {name: each.file(folders, None) for name, each in HOSTS.items() if each.is_here(folders)}
+    if not found:
+        fail(f"no host was found on this machine; known: {', '.join(HOSTS)}")
+    for name, path in found.items():
+        if not ask or (asking and typer.confirm(f"Add flashgrep to {HOSTS[name].title} ({path})?", default=True)):
+            yield _plan_host(name, everywhere=True, uninstall=False)
+        elif not asking:
+            typer.echo(f"{name:15} {path}")
+    if ask and not asking:
+        sys.stderr.write("fgrep install NAME adds it to one, fgrep install all to all of these\n")
+
+
+def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:
+    host = HOSTS[name]
+    in_project = not everywhere and bool(host.project_file)
+    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    command = None if uninstall else find_command(shared=in_project)
+    advice = [] if everywhere or in_project else [f"{host.title} has no project settings; these are your user settings"]
+    advice += [
+        host.hint or f"restart {host.title} to see it",
+        *([host.approval] if in_project and host.approval else []),
+    ]
+    change = plan_entry(host, path, command, in_project=in_project)
+    return PlannedChange(change, name, "" if uninstall else "\n".join(advice))
+
+
+def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> None:
+    """Make a change, or show it, and say so."""
+    change, path = planned.change, planned.change.path
+    if change.before == change.after:
+        typer.echo(f"{path}: nothing to change")
+        return
+    if dry_run:
+        before, after = (text.splitlines(keepends=True) for text in (change.before, change.after))
+        typer.echo("".join(difflib.unified_diff(before, after, str(path), "after")).rstrip("\n"))
+        return
+    state = Path(find_user_paths().state)
+    if uninstall:
+        take_back(change, state)
+    else:
+        write_change(change, state, planned.owner)
+    typer.echo(f"{path}: flashgrep {'removed' if uninstall else 'added'}")
+    if planned.advice:
+        sys.stderr.write(f"{planned.advice}\n")
+
+
+def print_entry(name: str, *, in_project: bool) -> str:
+    """Return the entry of a host with the members around it, as its settings file has it, and the file above it."""
+    host = HOSTS[name]
+    in_project = in_project and bool(host.project_file)
+    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    command = find_command(shared=in_project)
+    empty = plan_entry(host, Path(os.devnull), command, in_project=in_project)
+    return f"# {path}\n{empty.after.rstrip()}"
+
+
+def plan_rules(folder: Path, *, remove: bool) -> Iterator[Change]:
+    """Yield the changes that put our lines into the rules agents read here, or take them out.
+
+    AGENTS.md is made if there is none; the others are written to where they are, Cursor's where its folder is.
+
+    Raises:
+        InvalidParams: a file cannot be changed safely.
+
+    """
+    paths = [folder / name for name in _RULES_FILES if name == _RULES_FILES[0] or (folder / name).exists()]
+    paths += [folder / _CURSOR_RULES] if (folder / _CURSOR_FOLDER).is_dir() else []
+    for path in paths:
+        yield plan_rules_file(path, remove=remove)
+
+
+def plan_rules_file(path: Path, *, remove: bool) -> Change:
+    """Return the change that puts our lines into one file of rules, or takes them out.
+
+    Raises:
+        InvalidParams: the mark at the end of our lines is gone.
+
+    """
+    text = read_text(path)
+    if path.name == Path(_CURSOR_RULES).name:  # all of it is ours
+        return Change(path, text, "" if remove else _CURSOR_HEAD + _RULES)
+    head, begin, rest = text.partition(f"{_BEGIN}\n")
+    _, end, tail = rest.partition(f"{_END}\n")
+    if begin and not end:
+        raise InvalidParams(f"{path}: {_BEGIN} without {_END}; it is left as it was", path=str(path))
+    gap = "" if not head or head.endswith("\n\n") or begin else "\n" if head.endswith("\n") else "\n\n"
+    without = head + tail if begin else text
+    within = f"{head}{gap}{_BEGIN}\n{_RULES}{_END}\n{tail}"
+    return Change(path, text, without if remove else within, text if gap else "")
+
+
+def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
+    """Yield every file with something of ours in it, settings or rules, in these folders or anywhere noted."""
+    state, folders = Path(find_user_paths().state), locate_folders(os.environ, Path.home())
+    files = {
+        host.file(folders, project): name
+        for name, host in HOSTS.items()
+        for project in (None, *projects)
+        if project is None or host.project_file
+    }
+    yield from find_entries(files, state, find_command(shared=False))
+    for each in list_installs(state):
+        if each.owner == RULES and each.path.exists():
+            text = each.path.read_bytes()
+            if _BEGIN.encode() in text or each.path.name == Path(_CURSOR_RULES).name:
+                yield each
+
+
+def plan_removal(entry: ChangedHostFile) -> Change:
+    """Return the change that takes out what is ours in a file.
+
+    Raises:
+        InvalidParams: it cannot be changed safely.
+
+    """
+    if entry.owner == RULES:
+        return plan_rules_file(entry.path, remove=True)
+    return plan_entry(HOSTS[entry.owner], entry.path, None)
+
+
+def uninstall(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """End the daemon and remove its state, every index, your settings and its files in projects; sources stay.
+
+    A project's .flashgrep/config.toml is kept: it may belong to the repository.
+    What `fgrep install` added to the settings of agents and editors is removed again.
+    Remove the program itself the way it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
+    """
+    # Read before the state folder goes: it alone knows where projects are.
+    folders = sorted({Path.cwd(), *_read_roots()})
+    hosts, files = list(find_own_changes(folders)), list(find_leftovers())
+    pid = lifecycle.find_holder(find_user_paths())
+    steps = [f"stop the daemon (process {pid})"] if pid else []
+    steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [f"remove {path}" for path in files]
+    if not steps:
+        typer.echo("nothing to remove", err=True)
+        return
+    typer.echo("\n".join(steps))
+    if dry_run:
+        typer.echo("nothing was removed: this was a dry run", err=True)
+        return
+    if not yes and not sys.stdin.isatty():
+        fail("nothing was removed: standard input is not a terminal, so nobody can confirm; pass --yes")
+    if not yes and not typer.confirm("Go on?"):
+        raise typer.Exit(1)
+    # First: a running daemon would write its files again.
+    stop_daemon()
+    left: list[str] = []
+    for entry in hosts:
+        try:
+            take_back(plan_removal(entry), Path(find_user_paths().state))
+        except InvalidParams as error:
+            left.append(error.message)
+        except OSError as error:
+            left.append(f"{entry.path}: {error.strerror}")
+    for path in files:
+        remove(path)
+    # Look again instead of trusting that every removal worked.
+    left += map(str, find_leftovers())
+    if left:
+        fail("could not be removed: " + ", ".join(left))
+    sys.stderr.write("clean: no process, no index, no state, no settings is left\n")
+
+
+def find_leftovers() -> Iterator[Path]:
+    """Yield every file and folder of ours that exists: projects' folders first, since the state lists them."""
+    paths = find_user_paths()
+    state, cache, settings = Path(paths.state), Path(paths.cache), Path(config_file(os.environ))
+    yield from (root / PROJECT_FOLDER for root in _read_roots() if _find_ours(root))
+    if settings.exists():
+        yield settings
+    if cache.is_dir() and cache.parent != state:
+        yield cache
+    if state.is_dir():
+        yield state
+
+
+def clear_project(root: Path) -> None:
+    """Remove what is ours in a project's folder, by its name, and the folder if nothing else is in it."""
+    folder = root / PROJECT_FOLDER
+    for path in _find_ours(root):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    if not folder.is_symlink():
+        with suppress(OSError):  # it holds settings, or what is not ours
+            folder.rmdir()
+
+
+def _find_ours(root: Path) -> list[Path]:
+    """Return what is ours in a project's folder; nothing is ours where a link has the folder's name."""
+    folder = root / PROJECT_FOLDER
+    if folder.is_symlink():
+        return []
+    found = list_former_files(root)
+    if Path(project_socket(str(root))).is_socket():
+        found.append(Path(project_socket(str(root))))
+    with suppress(OSError, ValueError):
+        ignore = folder / ".gitignore"
+        if not ignore.is_symlink() and ignore.stat().st_size == len(IGNORE_ALL) and ignore.read_text() == IGNORE_ALL:
+            found.append(ignore)
+    return found
+
+
+def _read_roots() -> list[Path]:
+    """Return the roots of all known projects."""
+    try:
+        roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())["projects"].values()
+        return [Path(from_latin1(root)) for root in roots]
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder; of a folder the user named, only what is ours, for it may hold other things."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        if path == Path(config_file(os.environ)):
+            with suppress(OSError):  # something else lies in it
+                path.parent.rmdir()
+        return
+    if path.name == PROJECT_FOLDER:
+        clear_project(path.parent)
+        return
+    folders = [path]
+    if path == Path(find_user_paths().state):
+        for name in (*MINE, PROJECTS_FILE):
+            (path / name).unlink(missing_ok=True)
+        for name in (GRAMMARS_FOLDER, NOTES):
+            shutil.rmtree(path / name, ignore_errors=True)
+        # A cache below a state folder that was named for itself (FLASHGREP_STATE_DIR).
+        folders = [path / CACHE_FOLDER, path]
+    for folder in folders:
+        for name in (STORES, PROJECTS):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        with suppress(OSError):  # something else is in it
+            folder.rmdir()

@@ -1,0 +1,12 @@
+"""flashgrep in the settings of agents and editors."""
+
+from flashgrep.api.part import Part
+
+PART = Part(
+    name="hosts",
+    summary="flashgrep in the settings of agents and editors.",
+    commands={
+        "install": "flashgrep.parts.hosts.install_command:install",
+        "uninstall": "flashgrep.parts.hosts.install_command:uninstall",
+    },
+)

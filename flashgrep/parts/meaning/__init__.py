@@ -1,0 +1,1 @@
+"""Search by meaning: chunks, words, vectors, and their one ranking."""

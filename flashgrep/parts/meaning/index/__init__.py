@@ -1,0 +1,1 @@
+"""Tables of chunks, words and vectors."""

@@ -1,0 +1,395 @@
+"""Search by meaning: `search_code` in one project, `semantic_search` over several."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NotRequired
+
+import anyio
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import NotFound, Unavailable, clip
+from flashgrep.base.languages import language_of
+from flashgrep.base.model import path_to_json
+from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, Usage, handler
+from flashgrep.base.vocabulary import VERBATIM
+from flashgrep.methods.common import (
+    BARE,
+    CHARS_PER_TOKEN,
+    Below,
+    Coverage,
+    Exclude,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    ProjectNames,
+    Rev,
+    coverage_of,
+    current_view,
+    make_path_filter,
+    milliseconds_since,
+    view_of,
+)
+from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.text import Style, render_places, span
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk
+from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.meaning.search.passages import Excerpt, Span
+from flashgrep.parts.meaning.search.word_search import spellings_of
+from flashgrep.project import RevisionView, Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.snapshot import SearchStats
+
+CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
+"""Characters around a chunk's text: of JSON, and of its heading."""
+MODEL_TOKENS = 560
+"""Default budget of code for a model. On our questions an answer takes 491 tokens; 32 % contain all code of the right
+definition, 44 % its head; for the others the place is given."""
+MOST_LINES, LINE_LENGTH = 10, 200
+"""Lines, with most of the question's words, in the error returned before there is an index, and the characters of
+each."""
+LEAST_CUT = 900
+"""Minimum characters left for which a model is shown the most relevant lines of a function that does not fit."""
+NEAR = 0.8
+"""Results below this share of the best score are only counted for a model. With 0.6 an answer takes 66 tokens more,
+shows the right function whole in 1 % more answers and names it in 10 % more."""
+
+
+class SearchCodeParams(Params):
+    """What to look for, where, and how."""
+
+    query: Annotated[str, Usage(words=True)] = Field(
+        min_length=1, max_length=2000, description="A question in words, or names of code."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most chunks of code to return.")
+    semantic_weight: Annotated[float | None, RARE] = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Weight of meaning against words, 0 to 1; default: 0.7 for questions in words, 0.3 for names.",
+    )
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    rev: Annotated[Rev, RARE] = None
+    threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Minimum score of a result.")
+    max_tokens: MaxTokensIfSet = None
+    fresh: Fresh = True
+    project: ProjectName = None
+    projects: ProjectNames = None
+
+
+class CodeMatch(TypedDict):
+    """A chunk of code; `kind`: function, class, section, block and so on; `score` 0 to 1; lines from 1, both inclusive.
+
+    A function is shown whole; of a long one its head and the part that answers, of a long comment its first line. A
+    line `… 12-40` in `content` stands for lines left out, and `shown` has the first and last line of each range shown.
+    In plain text `content` is empty if it did not fit. `path`, `startLine` and `endLine` repeat `file_path`,
+    `start_line` and `end_line`; `project`: if several were asked.
+    """
+
+    project: NotRequired[str]
+    content: str
+    shown: NotRequired[list[Span]]
+    path: str
+    startLine: int
+    endLine: int
+    score: float
+    kind: str
+    name: str
+    language: str
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    start_line: int
+    end_line: int
+
+
+class SearchCodeResult(TypedDict):
+    """Chunks of code, best first; `ranked_by` is `words` until there are vectors, then `words and meaning`.
+
+    `weaker`: in plain text, how many results are left out because they score far below the best.
+    """
+
+    results: list[CodeMatch]
+    ranked_by: str
+    chunks_searched: int
+    weaker: NotRequired[int]
+    coverage: Coverage
+
+
+def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
+    """Yield each chunk's place, kind and name; for a model those with code first, the best one with its score."""
+
+    def describe(piece: CodeMatch) -> tuple[str, str, str]:
+        lines = str(piece["start_line"]) if style.is_person else span(piece)
+        return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
+
+    # A person opens the place in an editor; the code itself would fill the screen.
+    bare = [piece for piece in result["results"] if style.is_person or not piece["content"]]
+    for at, piece in enumerate(result["results"] if not style.is_person else []):
+        if piece["content"]:
+            path, lines, said = describe(piece)
+            score = "" if at else f" ({piece['score']:.2f})"
+            yield from [f"{path}:{lines} {said}{score}", piece["content"], ""]
+    yield from render_places(map(describe, bare), style)
+    if style.is_person:
+        return
+    if result.get("weaker"):
+        yield f"[{result['weaker']} weaker: limit={result['weaker'] + len(result['results'])}]"
+
+
+@handler("search_code", title="Search code by meaning", toolset="research", render=render_chunks)
+async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> SearchCodeResult:
+    """Find the functions, classes and sections that answer a question in words, or match names in code.
+
+    Use it when you do not know names; query finds text, get_symbol names.
+    """
+    return await ask_projects(call, params, _ask, _join)
+
+
+async def _ask(
+    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, among: ProjectSelection
+) -> Page[SearchCodeResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
+    view = await view_of(call, workspace, params.rev)
+    fresh = await view.refresh() if params.fresh else False
+    keep = await make_path_filter(
+        view, params.include, params.exclude, params.language, among.nested, below=params.path
+    )
+    try:
+        if not isinstance(view, RevisionView) or (workspace.is_bare and not view.known.is_stored):
+            await require_index(workspace)
+    except Unavailable as error:
+        if not workspace.is_bare:  # an error by contract, with what can be said without an index
+            likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
+            error.data["likely_lines"] = [
+                f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
+                for hit in likely.results
+            ]
+        raise
+    question = MeaningQuestion(
+        text=params.query,
+        limit=params.limit,
+        semantic_weight=params.semantic_weight,
+        keep=keep,
+        threshold=params.threshold,
+        reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
+        passages=True,
+    )
+    answer = await view.search_by_meaning(question)
+    found = answer.results
+    if call.as_text and "limit" not in params.model_fields_set:
+        # No limit was given: results far below the best would only fill a model's context.
+        found = [piece for piece in found if piece.near >= NEAR]
+
+    unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
+    coverage = coverage_of(view, SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    # An answer is complete if every chunk could be found by words and by meaning.
+    coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
+    coverage["complete"] &= not answer.unseen
+    details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
+    # A model that reads text gets less by default than a program that asks for JSON.
+    default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
+    result: SearchCodeResult = {
+        "results": fit_code(found, params.query, params.max_tokens or default, as_text=call.as_text),
+        "ranked_by": answer.ranked_by,
+        "chunks_searched": answer.chunks,
+        "coverage": coverage,
+    }
+    if len(found) < len(answer.results):
+        result["weaker"] = len(answer.results) - len(found)
+    # Scores are absolute, so those of several projects compare.
+    return Page(result, lambda at: -result["results"][at]["score"])
+
+
+def _join(result: SearchCodeResult, answers: Sequence[ProjectAnswer[SearchCodeResult]]) -> None:
+    """Report how all projects were ranked."""
+    result["ranked_by"] = min((one.result["ranked_by"] for one in answers), key=len)  # words, or words and meaning
+    result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
+    if weaker := sum(one.result.get("weaker", 0) for one in answers):
+        result["weaker"] = weaker
+
+
+class SemanticSearchParams(Params):
+    """What to look for, and in which repository; as strict as its contract."""
+
+    query: Annotated[str, VERBATIM] = Field(
+        min_length=1, max_length=1000, description="Natural language search query describing what you're looking for."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        10, ge=1, le=50, description="Maximum number of results to return."
+    )
+    threshold: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="Minimum similarity score; 0.7 is reached by one in a hundred unrelated chunks of code.",
+    )
+    repository: Annotated[NameText, VERBATIM] | None = Field(
+        None, min_length=1, description="Filter results to a specific repository name."
+    )
+
+
+class RepositoryCode(CodeMatch):
+    """A chunk of code and its repository."""
+
+    repository: str
+
+
+class SearchMetadata(TypedDict):
+    """Timing, and what was searched; `problems`: repositories that could not be searched, and why."""
+
+    total_results: int
+    query_time_ms: float
+    embedding_time_ms: float
+    repositories_searched: list[str]
+    chunks_searched: int
+    threshold: float
+    ranked_by: str
+    problems: dict[str, str]
+
+
+class SemanticSearchResult(TypedDict):
+    """Chunks of code from all repositories searched, best first."""
+
+    results: list[RepositoryCode]
+    metadata: SearchMetadata
+
+
+@handler("semantic_search", title="Semantic search", toolset="knowledge")
+async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -> SemanticSearchResult:
+    """Search indexed code repositories using natural language queries.
+
+    Returns relevant code snippets ranked by semantic similarity.
+    """
+    started = time.perf_counter()
+    if params.repository is not None:
+        try:
+            workspaces = [await call.host.workspace(call, params.repository)]
+        except NotFound as error:
+            known = call.host.list_reachable(call.session)
+            message = f"no such repository: {params.repository}"
+            raise NotFound(message, reason="repository_not_found", known=known) from error
+    elif call.session.projects:
+        workspaces = [await call.host.open(project, adopt=False) for project in call.session.projects]
+    else:  # as its contract requires, without a default: results and metadata name their repository
+        workspaces = call.host.list_open() or [await call.host.workspace(call, None)]
+
+    found: list[tuple[FoundChunk, str]] = []
+    metadata: SearchMetadata = {
+        "total_results": 0,
+        "query_time_ms": 0.0,
+        "embedding_time_ms": 0.0,
+        "repositories_searched": [],
+        "chunks_searched": 0,
+        "threshold": params.threshold,
+        "ranked_by": "words and meaning",
+        "problems": {},
+    }
+    reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
+    question = MeaningQuestion(
+        text=params.query, limit=params.limit, threshold=params.threshold, reranker=reranker, passages=True
+    )
+    for workspace in workspaces:
+        try:
+            await workspace.refresh()
+            await require_index(workspace)
+            answer = await (await current_view(call, workspace)).search_by_meaning(question)
+        except Unavailable as error:
+            if len(workspaces) == 1:
+                raise
+            metadata["problems"][workspace.name] = error.message
+            continue
+        metadata["repositories_searched"].append(workspace.name)
+        metadata["chunks_searched"] += answer.chunks
+        metadata["embedding_time_ms"] = round(metadata["embedding_time_ms"] + answer.embedding_ms, 3)
+        if answer.ranked_by == "words":
+            metadata["ranked_by"] = "words"
+        if answer.problem:
+            metadata["problems"][workspace.name] = answer.problem
+        found.extend((piece, workspace.name) for piece in answer.results)
+    # Scores are absolute, so those of several repositories compare.
+    found.sort(key=lambda item: -item[0].score)
+    best = [piece for piece, _ in found[: params.limit]]
+    fitting = fit_code(best, params.query, call.host.settings.query.max_tokens, as_text=False)
+    results: list[RepositoryCode] = [
+        {**code, "repository": name} for code, (_, name) in zip(fitting, found, strict=False)
+    ]
+    metadata["total_results"] = len(results)
+    metadata["query_time_ms"] = milliseconds_since(started)
+    return {"results": results, "metadata": metadata}
+
+
+HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
+
+
+def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeMatch]:
+    """Return the chunks whose code fits, the first one cut if needed; as text also the others, cut or without code."""
+    room, results = tokens * CHARS_PER_TOKEN, list[CodeMatch]()
+    for piece in pieces:
+        room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
+        shown = piece.passage.fit(room) if piece.passage else None
+        # The first is shown however small the budget, so that an answer is never empty for lack of room.
+        if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
+            shown = piece.passage.crop(room, spellings_of(query))
+        if shown is not None:
+            room -= len(shown.text)
+        elif not as_text:
+            break
+        results.append(format_chunk(piece, shown))
+    return results
+
+
+def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeMatch:
+    """Return a chunk as both methods show it: with the function around it, as far as it is shown."""
+    path, chunk = path_to_json(piece.path), piece.chunk
+    kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)
+    # Without code, point to the chunk itself; for a comment, to what it documents.
+    if piece.passage is not None and (shown is not None or piece.passage.part[0] > last):
+        first, last = piece.passage.whole
+        kind, name = piece.passage.kind or kind, piece.passage.name or name
+    found: CodeMatch = {
+        "content": shown.text if shown else "",
+        "path": path["file_path"],
+        "startLine": first,
+        "endLine": last,
+        "score": piece.score,
+        "kind": kind,
+        "name": name,
+        "language": name_language(piece),
+        **path,  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": first,
+        "end_line": last,
+    }
+    if shown is not None and shown.lines != ((first, last),):
+        found["shown"] = list(shown.lines)
+    return found
+
+
+def name_language(piece: FoundChunk) -> str:
+    """Return the language of a chunk's file by its name, or ``text``."""
+    return language_of(piece.path).name or "text"
+
+
+async def require_index(workspace: Workspace) -> None:
+    """Refuse a project of which nothing is indexed yet; asking has already started indexing it.
+
+    Raises:
+        Unavailable: with the project's path and what to do.
+
+    """
+    if workspace.is_bare:
+        raise Unavailable(BARE, reason="bare_repository")
+    size = await workspace.size()
+    if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
+        raise Unavailable(
+            "Index not found: it is being built now",
+            path=str(workspace.path),
+            suggestion="Run index_codebase first: it waits until the index is ready; query works without one",
+        )

@@ -1,0 +1,365 @@
+"""Search by meaning: chunks found by words and vectors, merged into one order, and read from disk as they are now."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.base.model import Document
+from flashgrep.files.columns import SHOWN
+from flashgrep.files.globs import PathFilter
+from flashgrep.index.table import tier_of
+from flashgrep.parts.meaning.chunking import embedding_text
+from flashgrep.parts.meaning.embed.models import Reranker
+from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
+from flashgrep.parts.meaning.index.vectors import VectorsDamaged
+from flashgrep.parts.meaning.index.word_impacts import Family, impacts_of, scores_of
+from flashgrep.parts.meaning.search.chunk_index import (
+    CandidateSearch,
+    ChunkIndex,
+    ChunkState,
+    Floats,
+    Ints,
+    Texts,
+    find_allowed_texts,
+    weigh_words,
+    whole_similarity,
+)
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk, cut_chunks
+from flashgrep.parts.meaning.search.fusion import (
+    RULES,
+    AnalyzedQuery,
+    Candidate,
+    Rules,
+    analyze_query,
+    apply_rules,
+    mix_scores,
+    query_words,
+    semantic_share,
+)
+from flashgrep.parts.meaning.search.passages import find_passage
+from flashgrep.parts.meaning.search.word_search import covered_share, forms_of, rank_files
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.search.snapshot import TEXT_ID, Snapshot
+
+MOST_CHANGED = 64
+"""Most recently changed files that are cut, counted and embedded for a question: about 0.1 s."""
+
+MOST_LOOKED_UP = 200
+"""Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeaningQuestion:
+    """A question by meaning."""
+
+    text: str
+    limit: int
+    semantic_weight: float | None = None
+    """Share of similarity in the mix, 0 to 1; None: depends on the question."""
+    keep: PathFilter | None = None
+    """Which paths count."""
+    wanted: Callable[[FoundChunk], bool] | None = None
+    """Which chunks count."""
+    passages: bool = False
+    """Whether to return the functions around the chunks; each function is then returned once."""
+    threshold: float = 0.0
+    """Minimum score of an answer."""
+    rules: Rules = RULES
+    reranker: Reranker | None = None
+    """Reranks the best chunks; None: the order of the rules is final."""
+
+
+@dataclass(slots=True)
+class MeaningAnswer:
+    """Chunks, best first, and how they were found."""
+
+    results: list[FoundChunk] = field(default_factory=list)
+    chunks: int = 0
+    """Chunks that were searched."""
+    ranked_by: str = "words"
+    """``words and meaning`` once there are vectors."""
+    problem: str = ""
+    """Why there are no vectors, if the embedder does not answer."""
+    embedding_ms: float = 0.0
+    unseen: int = 0
+    """Changed files that were too many to examine for this answer."""
+    damaged: bool = False
+    """Whether vectors should exist but cannot be read."""
+
+
+class _UnstoredFile(NamedTuple):
+    """A file whose current version is not stored."""
+
+    path: bytes
+    data: bytes
+    text: ChunkedText
+
+
+class MeaningSearch:
+    """One question to the current state of one project.
+
+    A candidate's key is its text and its position in it. Texts of files whose current version is not stored have
+    negative numbers: -1 is the first of ``_changed``.
+    """
+
+    def __init__(self, snapshot: Snapshot, index: ChunkIndex, question: MeaningQuestion) -> None:
+        self._snapshot = snapshot
+        self._index = index
+        self._question = question
+        self._answer = MeaningAnswer()
+        self._query: AnalyzedQuery = analyze_query(question.text, {})
+        self._known: ChunkState | None = None
+        self._families: Mapping[str, Family] = {}
+        """The question's words, each with its forms and their weights."""
+        self._vector: Floats | None = None
+        self._share = 0.0
+        """Share of similarity in the scores."""
+        self._unready = np.zeros(0, np.int64)
+        """Texts that the index cannot find by words and vectors yet; their files are read instead."""
+        self._changed: list[_UnstoredFile] = []
+        self._chunks: dict[int, Sequence[StoredChunk]] = {}
+        self._read: dict[bytes, bytes | None] = {}
+        self._symbols = SnapshotSource(snapshot)
+
+    def run(self) -> MeaningAnswer:
+        """Return the answer.
+
+        Raises:
+            Damaged: the index is not as it was written.
+
+        """
+        rules, share = self._question.rules, self._question.semantic_weight
+        candidates = self._recall()
+        self._cut_changes()
+        candidates += self._score_changes()
+        share = semantic_share(self._query.kind, rules) if share is None else share
+        self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
+        # Equal candidates keep the order of their files.
+        candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: -one.score)
+        # Files and names are looked up only for the best; then the rules reorder them.
+        described = self._describe(candidates[:MOST_LOOKED_UP])
+        self._compare_files(described)
+        # The similarity of whole files counts no more than similarity does in the mix.
+        rules = replace(rules, whole=rules.whole * self._share)
+        if self._question.passages:
+            rules = rules.for_functions()
+        self._collect(apply_rules(described, self._query, rules))
+        self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
+        return self._answer
+
+    # Candidates of the index
+
+    def _recall(self) -> list[Candidate]:
+        answer, question = self._answer, self._question
+        forms = {word: forms_of(word) for word in query_words(question.text)}
+        with self._index.open(self._snapshot) as opened:
+            if opened is None:
+                self._weigh({word: {word: 1.0} | dict.fromkeys(forms[word], question.rules.form) for word in forms})
+                self._unready = self._snapshot.table.texts()
+                return []
+            known, texts = opened.known, opened.texts
+            self._known = known
+            asked = dict.fromkeys(chain(forms, *forms.values()))
+            found = weigh_words(forms, opened.find_words([*asked]), known, texts, question.rules)
+            self._weigh(found.families)
+            answer.problem, answer.damaged = known.problem, known.damaged
+            if known.embedder is not None and known.vectors is not None:
+                started = time.perf_counter()
+                try:
+                    self._vector = known.embedder.embed_queries([question.text])[0]
+                except ProviderUnavailable as error:
+                    self._give_up_vectors(known, str(error))
+                else:
+                    answer.ranked_by = "words and meaning"
+                    answer.embedding_ms = (time.perf_counter() - started) * 1000
+            recall = CandidateSearch(known, question.rules, self._choose_texts(texts), texts.places)
+            try:
+                candidates = recall.candidates(found, self._vector)
+            except VectorsDamaged as damage:
+                self._give_up_vectors(known, str(damage), damaged=True)
+                candidates = recall.candidates(found, None)
+        answer.chunks = texts.chunks
+        return candidates
+
+    def _weigh(self, families: Mapping[str, Family]) -> None:
+        self._families = families
+        self._query = analyze_query(self._question.text, {word: families[word][word] for word in families})
+
+    def _choose_texts(self, texts: Texts) -> Ints | None:
+        """Return the texts to search in the index; None: all. Note those that are read instead."""
+        keep = self._question.keep
+        there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
+        # Texts without vectors would lose to texts with vectors, so a few are embedded for this question.
+        are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
+        unembedded = texts.unembedded if are_few else texts.unembedded[:0]
+        unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
+        self._unready = unready[np.isin(unready, there)] if len(unready) else unready
+        # All may be searched if nothing else is stored: no filter, no old versions, and no text to read instead.
+        if keep is None and not texts.some_dead and not len(unembedded):
+            return None
+        return there[~np.isin(there, self._unready)] if len(self._unready) else there
+
+    def _give_up_vectors(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
+        """Answer this question, and those in the next seconds, by words only."""
+        self._vector = None
+        answer = self._answer
+        answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
+        self._index.fail(known, problem, damaged=damaged)
+
+    # Files whose current version is not stored
+
+    def _cut_changes(self) -> None:
+        """Cut the most recently changed files or, if there are too many, those with most of the question's words."""
+        snapshot, keep = self._snapshot, self._question.keep or (lambda _: True)
+        marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
+        paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
+        texts = self._unready[::-1].tolist()
+        self._answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
+        if self._answer.unseen:
+            files, waiting = snapshot.table, set(texts)
+            ranked = rank_files(snapshot, self._question.text)
+            places = [at for path in ranked if path not in marks and (at := files.find(path)) is not None]
+            likely = dict.fromkeys(text_id for text_id in files.columns[places, TEXT_ID].tolist() if text_id in waiting)
+            stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
+            paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
+            texts = [text_id for text_id in texts if text_id not in likely]
+        # Pending files come before texts that only wait for the index: they are being edited.
+        paths = paths[:MOST_CHANGED]
+        paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
+        for path in paths:
+            document = snapshot.read(path)
+            if isinstance(document, Document):
+                text = cut_chunks(path, document.data, snapshot.unsaved)
+                self._changed.append(_UnstoredFile(path, document.data, text))
+
+    def _score_changes(self) -> list[Candidate]:
+        fields = [fields for changed in self._changed for fields in changed.text.fields]
+        scores = scores_of(impacts_of(fields), self._families.values(), len(fields)).tolist()
+        keys = [(-number, at) for number, one in enumerate(self._changed, 1) for at in range(len(one.text.fields))]
+        candidates = [Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)]
+        if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
+            embedder = self._known.embedder
+            inputs = [embedding_text(one.path, one.data, chunk) for one in self._changed for chunk in one.text.chunks]
+            try:
+                similar = embedder.embed_code(inputs[: embedder.batch]) @ self._vector  # one call: it may take a second
+            except ProviderUnavailable as error:
+                self._give_up_vectors(self._known, str(error))
+                return candidates
+            for one, value in zip(candidates, similar.tolist(), strict=False):
+                one.similarity = value
+        return candidates
+
+    # From candidates to answers
+
+    def _describe(self, best: list[Candidate]) -> list[Candidate]:
+        """Return the candidates with data from their files, without those whose text no file has now."""
+        self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
+        paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
+        stored = {one.key[0] for one in best if one.key[0] > 0}
+        if stored and self._snapshot.reader is not None:
+            self._chunks |= self._snapshot.reader.chunks_of_texts(stored)
+            paths |= {text_id: path for text_id, path in self._choose_paths(stored).items() if text_id in self._chunks}
+        described = []
+        for one in best:
+            text_id, place = one.key
+            # A text may have been cut again between the search and this lookup.
+            if text_id in paths and place < len(self._chunks[text_id]):
+                chunk = self._chunks[text_id][place]
+                one.path, one.name, one.defines, one.kind = paths[text_id], chunk.name, chunk.defines, chunk.kind
+                described.append(one)
+        return described
+
+    def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:
+        """Return the file to show for each text: of those that count, the best tier, then the shortest path."""
+        keep = self._question.keep or (lambda _: True)
+        counting = {
+            text_id: list(filter(keep, paths)) for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
+        }
+        return {
+            text_id: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
+            for text_id, paths in counting.items()
+            if paths
+        }
+
+    def _compare_files(self, candidates: Sequence[Candidate]) -> None:
+        """Note the similarity of each candidate's whole file; for a changed file its chunk stands in."""
+        if self._vector is None or self._known is None or not self._share:
+            return
+        try:
+            wholes = whole_similarity(self._known, self._vector, {one.key[0] for one in candidates})
+        except VectorsDamaged as damage:
+            self._give_up_vectors(self._known, str(damage), damaged=True)
+            return
+        for one in candidates:
+            one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
+
+    def _collect(self, ranked: list[Candidate]) -> None:
+        question, reranker, chunks = self._question, self._question.reranker, list[FoundChunk]()
+        most = question.limit if reranker is None else max(question.limit, reranker.top)
+        for one in ranked:
+            if len(chunks) == most:
+                break
+            found = self._read_chunk(one)
+            if found is None or (question.wanted is not None and not question.wanted(found)):
+                continue
+            # Each function is returned once, with its best chunk.
+            same = (other.passage for other in chunks if other.path == one.path and other.passage)
+            if found.passage is not None and any(passage.covers(found.passage) for passage in same):
+                continue
+            near = one.strength / ranked[0].strength
+            found = replace(found, score=round(self.relevance(one, found), 4), near=near)
+            if reranker is not None or found.score >= question.threshold:
+                chunks.append(found)
+        if reranker is not None and chunks:
+            try:
+                scores = reranker.scores(question.text, [found.text for found in chunks]).tolist()
+            except ProviderUnavailable as error:  # the order of the rules is final
+                self._answer.problem = "; ".join(part for part in (self._answer.problem, str(error)) if part)
+            else:
+                scored = [replace(found, score=score) for found, score in zip(chunks, scores, strict=True)]
+                chunks = sorted(scored, key=lambda found: -found.score)
+        highest = 1.0
+        for found in [found for found in chunks if found.score >= question.threshold][: question.limit]:
+            highest = min(highest, found.score)  # a worse-placed chunk never shows a higher score
+            self._answer.results.append(replace(found, score=round(highest, 4)))
+
+    def _read_chunk(self, one: Candidate) -> FoundChunk | None:
+        """Return a candidate's chunk from its file, with the enclosing function if requested."""
+        text_id, place = one.key
+        if text_id >= 0 and one.path not in self._read:
+            # A file that has changed since it was indexed no longer has this chunk.
+            stat, document = self._snapshot.read_with_stat(one.path)
+            version = self._snapshot.indexed_version(one.path)
+            is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
+            self._read[one.path] = document.data if is_same and isinstance(document, Document) else None
+        data = self._changed[-text_id - 1].data if text_id < 0 else self._read[one.path]
+        if data is None:
+            return None
+        chunk = self._chunks[text_id][place]
+        passage = None
+        if self._question.passages:
+            symbols = self._symbols.open(one.path)
+            known = symbols if isinstance(symbols, FileSymbols) and symbols.data == data else None
+            passage = find_passage(data, chunk, known)
+        return FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN), passage=passage)
+
+    def relevance(self, one: Candidate, found: FoundChunk) -> float:
+        """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
+
+        The better of two: the embedder's confidence that question and chunk belong together, and the share of the
+        question's words in the chunk, weighted by rarity. A side that the question's ``semantic_weight`` switches off
+        does not count.
+        """
+        meant = said = 0.0
+        if self._share > 0 and self._known is not None and self._known.embedder is not None:
+            meant = self._known.embedder.confidence(one.similarity)
+        if self._share < 1:
+            text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name]).encode()
+            said = covered_share(self._families.values(), text)
+        return min(1.0, max(meant, said))

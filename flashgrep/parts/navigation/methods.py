@@ -1,0 +1,351 @@
+"""For editors: what is at a position of a file, where it is defined and used, its documentation, who calls it."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.model import path_to_json
+from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
+from flashgrep.files.columns import Columns, Range
+from flashgrep.methods.common import (
+    PATH,
+    Coverage,
+    Cursor,
+    Deadline,
+    Encoding,
+    FilePlace,
+    Fresh,
+    ProjectName,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    open_view,
+    resolve_path,
+)
+from flashgrep.methods.text import Style, render_places
+from flashgrep.parts.navigation import language_server_source, other_sources
+from flashgrep.parts.navigation.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
+from flashgrep.parts.navigation.navigation import Hover, Navigation, Navigator, Place, describe
+from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_name_at
+from flashgrep.parts.symbols.symbol_source import SnapshotSource, SymbolSource
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.snapshot import Snapshot
+
+SOURCES: Final = {other_sources.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
+"""Names, in answers, of sources other than flashgrep itself."""
+MOST_LINE: Final = 200
+"""Maximum number of characters of a use's line."""
+
+
+class PlaceParams(Params):
+    """A place in a file."""
+
+    path: PathText = Field(description=PATH)
+    line: LineNumber = Field(description="Line, from 1.")
+    column: LineNumber = Field(description="Column, from 1; right after a name counts as on it.")
+    position_encoding: Encoding = "utf-32"
+    deadline_ms: Deadline = 10_000
+    fresh: Fresh = True
+    rev: Rev = None
+    project: ProjectName = None
+
+
+class NamedPlace(FilePlace):
+    """A definition, or a use, of a name.
+
+    `range` is that of the whole definition, `selection_range` that of its name. `confidence`: how certain it is that
+    this is meant, 0 to 1, `resolved`: by which rule; `source`: if not flashgrep itself, `scip` (an index the user
+    imported) or `server` (a language server). A use has its line as `text`.
+    """
+
+    symbol_name: str
+    kind: NotRequired[str]
+    role: str
+    container: NotRequired[str]
+    signature: NotRequired[str]
+    range: Range
+    selection_range: Range
+    text: NotRequired[str]
+    confidence: float
+    resolved: str
+    source: NotRequired[str]
+    language: str
+
+
+class PlacesResult(TypedDict):
+    """What was asked about the name at a position, most certain first; uses by path and line.
+
+    `symbol_name` and `range` are those of the name there. `reason`: in a word, why there is nothing, with a `detail`:
+    `blank`, `text` (a comment or a string), `no_name`, `past_line_end`; `undefined`, `outside` (not of this project),
+    `not_reached` (too many files, perhaps since symbols are not stored yet), `unused`, `unimplemented`, `module`; of
+    the file `binary`, `too_large`, `unreadable`, `encoding`, `unparsed`, `not_a_file`, `no_language`.
+    `unsure`: uses of such a name that are too ambiguous to resolve.
+    """
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[NamedPlace]
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    unsure: NotRequired[int]
+    next: NotRequired[str | None]
+    coverage: Coverage
+
+
+def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
+    """Yield each place with its kind and signature, or a use's line; or why there is none."""
+    yield from render_places(
+        (
+            (
+                style.path(one),
+                f"{one['selection_range']['start_line']}:{one['selection_range']['start_column']}",
+                one.get("text") or f"{one.get('kind', '')} {one.get('signature') or one['symbol_name']}",
+            )
+            for one in result["results"]
+        ),
+        style,
+    )
+    for source, shown in SOURCES.items():
+        if number := sum(one.get("source") == source for one in result["results"]):
+            yield f"[{number} of {len(result['results'])} from {shown}]"
+    if "reason" in result and not style.is_person:
+        yield f"[{result['reason']}: {result.get('detail', '')}]"
+
+
+@handler("definition", command="definition path line column", toolset="editors", render=render_targets)
+async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find the definition of the name at a position of a file: what it means there, not other things of that name."""
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_definitions(named))
+
+
+@handler("declaration", command="declaration path line column", toolset="editors", render=render_targets)
+async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find the declaration, without a body, of the name at a position of a file; if there is none, its definition."""
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_declarations(named))
+
+
+@handler("implementations", command="implementations path line column", toolset="editors", render=render_targets)
+async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find the types that implement or extend the one at a position of a file, or the overrides of a method there."""
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_implementations(named))
+
+
+class ReferencesParams(PlaceParams):
+    """A position in a file, and which uses are wanted."""
+
+    include_declaration: bool = Field(default=True, description="Include the definitions and declarations.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to return.")
+    only_here: bool = Field(default=False, description="Only those in this file.")
+    cursor: Cursor = None
+
+
+@handler("references", command="references path line column", toolset="editors", render=render_targets)
+async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
+    """Find the uses of what is at a position of a file, each with its confidence."""
+    question = ReferenceQuestion(
+        limit=params.limit,
+        include_declaration=params.include_declaration,
+        only_here=params.only_here,
+        after=(b"", -1)
+        if params.cursor is None
+        else decode_cursor(params, params.cursor, lambda path, offset: (path.encode("latin-1"), int(offset))),
+    )
+    return await ask_at(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
+
+
+class HoverResult(TypedDict):
+    """The signature and documentation, as written, of what is at a position; `range`: of the name there."""
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[NamedPlace]
+    signature: str
+    documentation: str
+    language: str
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    coverage: Coverage
+
+
+def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
+    """Yield the signature and the documentation, or why there is none."""
+    yield from (style.text(text) for text in (result["signature"], result["documentation"]) if text)
+    if "reason" in result and not style.is_person:
+        yield f"[{result['reason']}: {result.get('detail', '')}]"
+
+
+@handler("hover", command="hover path line column", toolset="editors", render=render_hover)
+async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
+    """Show the signature and documentation of what is at a position of a file."""
+    said = Hover("", "", "")
+
+    def find(source: SymbolSource, named: NameAtPosition) -> Navigation:
+        # Read in the lookup's own thread, where the file is open.
+        nonlocal said
+        found = Navigator(source).find_definitions(named)
+        said = describe(found.places[0]) if found.places else said
+        return found
+
+    found = await ask_at(call, params, find)
+    result: HoverResult = {
+        "symbol_name": found["symbol_name"],
+        "range": found["range"],
+        "results": found["results"],
+        "signature": said.signature,
+        "documentation": said.documentation,
+        "language": said.language,
+        "coverage": found["coverage"],
+    }
+    if "reason" in found:
+        result["reason"], result["detail"] = found["reason"], found["detail"]
+    return result
+
+
+class StepPlace(NamedPlace):
+    """A definition one step away; `uses`: the places of the calls in the caller's file."""
+
+    uses: list[Range]
+
+
+class StepsResult(TypedDict):
+    """The definitions one step away, by path and line; for the rest as `definition`."""
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[StepPlace]
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    unsure: NotRequired[int]
+    coverage: Coverage
+
+
+def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
+    """Yield each definition with its place, or why there is none."""
+    yield from render_targets({**result, "results": [*result["results"]], "next": None}, style)
+
+
+@handler("callers", command="callers path line column", toolset="editors", render=render_steps)
+async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find the functions that call the one at a position of a file; calls outside of functions count for their file."""
+    return await _ask_steps(call, params, find_callers)
+
+
+@handler("calls", command="calls path line column", toolset="editors", render=render_steps)
+async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find what the function at a position of a file calls, except for calls by functions inside it."""
+    return await _ask_steps(call, params, find_callees)
+
+
+@handler("supertypes", command="supertypes path line column", toolset="editors", render=render_steps)
+async def supertypes(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find the types that the one at a position of a file extends; `implementations` finds the reverse."""
+    return await _ask_steps(call, params, find_supertypes)
+
+
+HANDLERS: tuple[Handler, ...] = (
+    definition, declaration, implementations, references, hover, callers, calls, supertypes
+)  # fmt: skip
+
+
+async def ask_at(
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Navigation]
+) -> PlacesResult:
+    """Answer a question about the name at a position."""
+    started = time.perf_counter()
+    view = await open_view(call, params)
+    fresh = await view.refresh() if params.fresh else False
+    path = await resolve_path(view, params.path)
+    deadline = time.monotonic() + params.deadline_ms / 1000
+
+    def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
+        source, found = SnapshotSource(snapshot, path), Navigation()
+        named: NameAtPosition | NoResult = NoResult("deadline", "the deadline was reached")
+        try:
+            with expiring(deadline):
+                named = find_name_at(source, path, params.line, params.column, params.position_encoding)
+                found = Navigation(no_result=named) if isinstance(named, NoResult) else find(source, named)
+        except Expired:
+            found.complete = False
+        # Even if nothing was found: a server that did not answer may be why.
+        found.detail = source.imported.problem if source.imported is not None else ""
+        return _format(params, named, found), found
+
+    result, found = await view.in_thread(look)
+    result["coverage"] = coverage_of(view, found, fresh=fresh, started=started)
+    return result
+
+
+async def _ask_steps(
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Hierarchy]
+) -> StepsResult:
+    uses: list[list[Range]] = []
+
+    def look(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
+        found = find(source, named)
+        for step in found.steps:
+            columns = Columns(step.user.lines, params.position_encoding)
+            uses.append([columns.range(*use) for use in sorted(step.uses)])
+        return found
+
+    found = await ask_at(call, params, look)
+    found.pop("next", None)
+    steps = [{**one, "uses": several} for one, several in zip(found["results"], uses, strict=True)]
+    return {**found, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
+
+
+def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Navigation) -> PlacesResult:
+    """Return what was found, except for its coverage; called in the thread of the lookup."""
+    columns: dict[bytes, Columns] = {}
+
+    def measure(place: Place | NameAtPosition, start: int, end: int) -> Range:
+        counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
+        return counted.range(start, end)
+
+    result: PlacesResult = {  # type: ignore[typeddict-item]  # its coverage is told by whoever asked
+        "symbol_name": None if isinstance(named, NoResult) else named.text,
+        "range": None if isinstance(named, NoResult) else measure(named, named.start, named.end),
+        "results": [_format_place(one, measure) for one in found.places],
+    }
+    if found.no_result is not None:
+        result["reason"], result["detail"] = found.no_result.reason, found.no_result.detail
+    if found.unsure:
+        result["unsure"] = found.unsure
+    if isinstance(params, ReferencesParams):
+        last = found.places[-1] if found.has_more else None
+        result["next"] = encode_cursor(params, last.path.decode("latin-1"), last.start) if last else None
+    return result
+
+
+def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
+    symbols, index = place.symbols, place.index
+    # Editors put the cursor on the name and show the whole definition around it.
+    selection = measure(place, place.start, place.end)
+    one: NamedPlace = {
+        **path_to_json(place.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "symbol_name": symbols.data[place.start : place.end].decode("utf-8", "replace"),
+        "role": place.role,
+        "range": selection if index < 0 else measure(place, *place.span),
+        "selection_range": selection,
+        "confidence": round(place.resolution.confidence, 2),
+        "resolved": place.resolution.how,
+        "language": symbols.language,
+    }
+    if place.resolution.how in SOURCES:
+        one["source"] = place.resolution.how
+    if place.kind:
+        one["kind"] = place.kind
+    around = index if index >= 0 else symbols.enclosing(place.start)
+    container = symbols.container(index) if index >= 0 else symbols.qualified(around) if around >= 0 else ""
+    if container:
+        one["container"] = container
+    if index >= 0:
+        one["signature"] = symbols.signature(index)
+    else:
+        one["text"] = symbols.lines.text(selection["start_line"]).strip()[:MOST_LINE]
+    return one

@@ -1,0 +1,454 @@
+"""From a position in a file to its definitions, its uses, its implementations, and what they say.
+
+A local name leads to its declaration. Other names are resolved by ``inference`` if it covers the language. Otherwise
+the name alone decides: definitions in the same file come first, then in imported files, then in the same language.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.languages import FAMILIES
+from flashgrep.files.columns import SHOWN
+from flashgrep.index.table import tier_of
+from flashgrep.parts.navigation.other_sources import Meaning, SourceOccurrence
+from flashgrep.parts.navigation.resolution.conformance import find_conforming
+from flashgrep.parts.navigation.resolution.definitions import Ancestors, Definitions, find_in_bases
+from flashgrep.parts.navigation.resolution.exports import Values
+from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.modules import Modules
+from flashgrep.parts.navigation.resolution.receivers import find_member
+from flashgrep.parts.navigation.resolution.resolver import Resolver, Use
+from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN, Definition, Resolution
+from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.symbols.parse.describe import find_body
+from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import MODULE, SCOPED
+from flashgrep.parts.symbols.symbol_source import SymbolSource
+from flashgrep.search.snapshot import SearchStats
+
+MOST_DEFINING: Final = 100
+"""Nearest files searched for definitions of one name: if thousands define it, the name alone says nothing."""
+MOST_PLACES: Final = 50
+"""Most definitions returned for one name: no reader needs more."""
+MEMBER: Final = 0.9
+"""Confidence of a member whose type is known only by name."""
+NAMED_ALIKE: Final = 0.1
+"""Confidence of a definition that only its name supports."""
+MOST_DOCUMENTATION: Final = 8_000
+"""Most bytes of documentation; more is in the file."""
+_MOST_PIECES: Final = 100
+"""Most line comments and annotations above a definition that count as its documentation."""
+_OPENS: Final = re.compile(
+    r"^\s*(?://[/!]?|/\*+!?|\*+/|\*|#+[!:]?|--+\s?\|?|;+|%+|<!--|\(\*+|\{-+\s?\|?|\"\"\"|''')[ \t]?"
+)
+_CLOSES: Final = re.compile(r"\s*(?:\*+/|-->|\*+\)|-\})\s*$")
+_ANNOTATIONS: Final = (b"@", b"#[", b"[")
+_LEADS: Final = re.compile(rb"[\w\s:]*\Z")
+"""Words such as ``export default`` or ``static inline`` before a definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The definition of a name, or a use of it, in bytes; ``index`` -1: it is not in the table of symbols."""
+
+    path: bytes
+    symbols: FileSymbols
+    start: int
+    end: int
+    resolution: Resolution
+    index: int = -1
+    kind: str = ""
+    role: Role = "definition"
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The span of the whole definition."""
+        if self.index < 0:
+            return self.start, self.end
+        row = self.symbols.row(self.index)
+        return row[START], row[END]
+
+
+@dataclass(slots=True)
+class Navigation(SearchStats):
+    """The places found, in order, or the reason why there are none."""
+
+    places: list[Place] = field(default_factory=list)
+    no_result: NoResult | None = None
+    unsure: int = 0
+    """Uses that cannot be attributed with enough confidence."""
+    has_more: bool = False
+    """Whether more places follow the last one."""
+
+
+class Navigator:
+    """Navigates in one state of a project."""
+
+    def __init__(self, source: SymbolSource) -> None:
+        self._source = source
+        self._definitions = Definitions(source)
+        self._ancestors = Ancestors(self.define)
+        self._is_cut = False
+        self.names = Names(Modules(source), self.open, self.define)
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Declined files, counted by reason; later ones are added."""
+        return self._definitions.skipped
+
+    def find_definitions(self, named: NameAtPosition) -> Navigation:
+        """Return the definitions of a name, most certain first."""
+        self._definitions.files[named.path] = named.symbols
+        meaning = self.find_meaning(named)
+        places = self._find_places(named) if meaning is None else place_definitions(meaning)
+        found = Navigation(places=places, skipped=self.skipped)
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        if not found.places:
+            if named.module:
+                found.no_result = NoResult("outside", f"{named.module} is not a module of the project")
+            elif self.define(named.text, named):
+                found.no_result = NoResult(
+                    "outside", f"{named.text} here does not refer to a definition in the project"
+                )
+            elif self._is_cut:
+                found.no_result = NoResult("not_reached", f"too many files may define {named.text}; the nearest do not")
+            else:
+                found.no_result = NoResult("undefined", f"the project does not define {named.text}")
+        return found
+
+    def find_declarations(self, named: NameAtPosition) -> Navigation:
+        """Return the declarations of a name without a body; if there are none, its definitions."""
+        found = self.find_definitions(named)
+        declared = [
+            place_of(one, place.resolution)
+            # Only for the most certain definition: declarations of others with the same name would be noise.
+            for place in found.places[:1]
+            if place.index >= 0
+            for one in self._definitions.declared.get(named.text, ())
+            if FAMILIES.get(one.language, one.language) == FAMILIES.get(place.symbols.language, place.symbols.language)
+        ]
+        found.places = declared or found.places
+        return found
+
+    def find_implementations(self, named: NameAtPosition) -> Navigation:
+        """Return the types that extend a type, or their overrides of one of its methods."""
+        found = self.find_definitions(named)
+        targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
+        found.places = []
+        for target in targets:
+            checkpoint()
+            if target.kind in TYPE_KINDS | {"type"}:
+                found.places += [place_of(one, how) for one, how in self._find_subtypes(target)]
+            elif (owner := self.names.owner_of(target)) is not None:
+                below = {one.key: how for one, how in self._find_subtypes(owner)}
+                for one in self.define(target.name, named):
+                    above = self.names.owner_of(one)
+                    if above is not None and above.key in below:
+                        found.places.append(place_of(one, below[above.key]))
+        if targets and not found.places:
+            found.no_result = NoResult("unimplemented", f"{named.text} has no known implementation")
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        return found
+
+    def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
+        """Yield the direct and indirect subtypes of a type."""
+        # Breadth first, so near subtypes come before far ones; ``seen`` ends cycles in broken code.
+        waiting, seen = [target], {target.key}
+        while waiting:
+            base = waiting.pop(0)
+            # A function has no subtypes, so a constructor of the same name is no rival.
+            resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
+            for path in self._source.candidates(base.name, fold=False):
+                symbols = self.open(path)
+                for offset, role in symbols.places(base.name) if symbols is not None else ():
+                    checkpoint()
+                    if symbols is None or role != "implementation" or symbols.index_at(offset) >= 0:
+                        continue
+                    resolution = resolver.resolve(Use(path, symbols, offset), base)
+                    index = symbols.enclosing(offset)
+                    one = Definition(path, symbols, index)
+                    if resolution is None or index < 0 or one.key in seen:
+                        continue
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, resolution
+            found, left_out = find_conforming(self.names, base)
+            self._is_cut |= left_out > 0
+            for one, how in found:
+                if one.key not in seen:
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, how
+
+    def _find_places(self, named: NameAtPosition) -> list[Place]:
+        symbols, own = named.symbols, named.symbols.index_at(named.start)
+        if named.module:
+            return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
+        # At a definition the caller is already there; a declaration leads to the definition with a body.
+        if own >= 0 and symbols.defined_role(own) != "declaration":
+            return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
+        if symbols.language in SCOPED:
+            local = self.find_bound(named)
+            meant = () if local else self.resolve(named)
+            if meant is not None:
+                return local or self._places_of(named, meant)
+        elif members := find_member(named, lambda name: self.define(name, named)):
+            return [place_of(one, Resolution(MEMBER, "receiver type")) for one in members[:MOST_PLACES]]
+        elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
+            declared = find_declaration(named.root, symbols, named.text, named.start)
+            if declared is not None:
+                leaf, around = declared
+                kind = "parameter" if "parameter" in around.type else "variable"
+                return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
+        return self._find_by_name(named)
+
+    def find_meaning(self, named: NameAtPosition, *, uses: bool = False) -> Meaning | None:
+        """Return what another source says a name refers to, if it knows these texts."""
+        other, span = self._source.imported, (named.start, named.end)
+        return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
+
+    # In languages that ``inference`` covers
+
+    def find_bound(self, named: NameAtPosition) -> list[Place]:
+        """Return where a local name (a parameter, a variable) is bound or a field is assigned, in such a language."""
+        file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
+        if file is None:
+            return []
+        name, size, symbols = named.text, named.end - named.start, named.symbols
+        node = file.node_at(named.start)
+        around = node.parent if node is not None else None
+        if around is not None and around.type in MEMBER_OF:
+            whole, part = (around.child_by_field_name(one) for one in MEMBER_OF[around.type])
+            if part == node:
+                return self._find_fields(self.names.infer(file, whole), name)
+        for scope in file.around(named.start):
+            imported = self.names.imports_of(named.path).names.get(name, [])
+            # An import in this scope hides bindings in enclosing scopes.
+            if any(file.scope_at(one.offset) == scope for one in imported):
+                return []
+            bindings = file.names_of(scope).get(name)
+            # In JavaScript and TypeScript a class's members are not in scope inside its methods.
+            if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
+                # A definition in the table of symbols: the general path gives more about it.
+                if any(symbols.index_at(one.offset) >= 0 for one in bindings):
+                    return []
+                first = min(bindings, key=lambda one: one.offset)
+                kind = "parameter" if first.kind == "parameter" else "variable"
+                return [_local(named, first.offset, first.offset + size, kind)]
+        return []
+
+    def _find_fields(self, values: Values, name: str) -> list[Place]:
+        """Return where methods assign a field of an object that has no definition of its own."""
+        for one in values:
+            waiting, seen = [one.definition] if one.definition is not None else [], set()
+            while waiting:
+                owner = waiting.pop(0)
+                file = self.names.scopes_of(owner.path)
+                scope = file.scope_of(owner.key[1]) if file is not None and owner.key not in seen else None
+                seen.add(owner.key)
+                bindings = scope.names.get(name, []) if scope is not None else []
+                if bindings and all(owner.symbols.index_at(one.offset) < 0 for one in bindings):
+                    first = min(one.offset for one in bindings)
+                    end = first + len(name.encode())
+                    return [Place(owner.path, owner.symbols, first, end, Resolution(PROVEN, "field"), kind="field")]
+                if not bindings and scope is not None:
+                    waiting += self.names.bases(owner)[0]
+        return []
+
+    def resolve(self, named: NameAtPosition) -> Values | None:
+        """Return what a name refers to, in such a language; in an import or export, the imported or exported symbol."""
+        imports = self.names.imports_of(named.path)
+        if named.symbols.role(named.start) == "import":
+            known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
+            statements = named.symbols.parsed.statements[:, 0]
+            around = statements[: statements.searchsorted(named.start, side="right")].max(initial=-1)
+            for one in known:
+                if named.text in {one.name, one.local} and one.module and one.offset == around:
+                    return self.names.import_value(named.path, one)
+        found = self.names.resolve(named.path, named.text, named.start)
+        if not found and (given := imports.exports.get(named.text)) is not None:
+            return self.names.import_value(named.path, given)
+        return found
+
+    def _places_of(self, named: NameAtPosition, meant: Values) -> list[Place]:
+        places = []
+        for one in meant:
+            if one.module is not None:
+                places += self._places_of_module(one.module)
+            elif one.definition is not None and not one.is_instance and not one.is_variable:
+                how = "same file" if one.definition.path == named.path else "import"
+                places.append(place_of(one.definition, Resolution(PROVEN, how)))
+        return places
+
+    def _places_of_module(self, module: bytes | None) -> list[Place]:
+        """Return the start of a module; for a Go package, of its first file."""
+        if module is not None and module.endswith(b"/"):
+            files = self._source.candidates("package", fold=False)
+            module = next(
+                (one for one in files if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]), None
+            )
+        symbols = self.open(module) if module is not None else None
+        if module is None or symbols is None:
+            return []
+        return [Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")]
+
+    # By names
+
+    def _find_by_name(self, named: NameAtPosition) -> list[Place]:
+        """Return the definitions of the name, most likely ones first."""
+        language, rivals = named.symbols.language, self.define(named.text, named)
+        use = Use(named.path, named.symbols, named.start)
+        resolve = self.make_resolver(rivals).resolver_of(use)
+        resolved = [(one, resolve(one)) for one in rivals]
+        if not any(resolution for _, resolution in resolved):
+            family = FAMILIES.get(language, language)
+            alike = [one for one in rivals if FAMILIES.get(one.language, one.language) == family]
+            resolved = [(one, Resolution(NAMED_ALIKE, "name only")) for one in alike]
+        places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
+        near = _make_nearness(named)
+        places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
+        # Guesses beside a certain result would make an editor ask which one is meant.
+        places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+        self._is_cut |= len(places) > MOST_PLACES
+        return places[:MOST_PLACES]
+
+    def define(self, name: str, named: NameAtPosition | None = None) -> list[Definition]:
+        """Return the definitions of a name; declarations only if there is no definition."""
+
+        def choose(paths: list[bytes]) -> list[bytes]:
+            if len(paths) <= MOST_DEFINING or named is None:
+                return paths
+            self._is_cut = True
+            return sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
+
+        return self._definitions.find(name, choose)
+
+    def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
+        """Return the inherited members of the type that the qualifiers name."""
+        return find_in_bases(qualifiers, name, self.names, self._ancestors.find)
+
+    def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
+        """Return a resolver that decides which of several definitions of a name a use refers to."""
+        # C has no base types, and a field's name may have hundreds of owners.
+        is_flat = all(one.language == "c" for one in rivals)
+        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._ancestors.find, self.names)
+
+    def open_all(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        """Yield the files that have symbols."""
+        for path in paths:
+            if (symbols := self.open(path)) is not None:
+                yield path, symbols
+
+    def open(self, path: bytes) -> FileSymbols | None:
+        """Return a file with its symbols; None if it has none or is gone."""
+        return self._definitions.open(path)
+
+
+def place_of(definition: Definition, resolution: Resolution) -> Place:
+    """Return the place of a definition."""
+    row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
+    role, kind = symbols.defined_role(index), symbols.kind(index)
+    return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
+
+
+def place_definitions(meaning: Meaning) -> list[Place]:
+    """Return the places of another source's definitions."""
+    return [place_occurrence(one, Resolution(1.0, meaning.source.how)) for one in meaning.definitions]
+
+
+def place_occurrence(occurrence: SourceOccurrence, how: Resolution) -> Place:
+    """Return the place of another source's definition."""
+    index = occurrence.symbols.index_at(occurrence.start)
+    if index >= 0:
+        return place_of(Definition(occurrence.path, occurrence.symbols, index), how)
+    kind = "variable" if occurrence.start < occurrence.end else "module"
+    return Place(occurrence.path, occurrence.symbols, occurrence.start, occurrence.end, how, kind=kind)
+
+
+def _local(named: NameAtPosition, start: int, end: int, kind: str) -> Place:
+    return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
+
+
+def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...]]:
+    """Return a sort key for files by nearness: the file itself, its imports, its folder, sources."""
+    imported = set()
+    for start, end in named.symbols.parsed.statements.tolist():
+        text = named.symbols.data[start:end]
+        imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
+    folders, stems = named.path.split(b"/")[:-1], {one.rpartition(b"/")[2] for one in imported}
+
+    def measure(path: bytes) -> tuple[object, ...]:
+        is_imported = path.rpartition(b"/")[2] in stems and any(
+            path.endswith(b"/" + one) or path == one for one in imported
+        )
+        shared = 0
+        for one, other in zip(folders, path.split(b"/"), strict=False):
+            if one != other:
+                break
+            shared += 1
+        return path != named.path, not is_imported, -shared, tier_of(path), path
+
+    return measure
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """A definition's signature on one line, its documentation, and their language."""
+
+    signature: str
+    documentation: str
+    language: str
+
+
+def describe(place: Place) -> Hover:
+    """Return the signature and the documentation of a place."""
+    symbols = place.symbols
+    if place.index >= 0:
+        signature, documentation = symbols.signature(place.index), read_documentation(symbols, place.index)
+    else:
+        line = symbols.lines.text(symbols.lines.line(place.start)).strip()
+        signature, documentation = "" if place.kind == "module" else line[:MOST_DOCUMENTATION], ""
+    return Hover(signature, documentation, symbols.language)
+
+
+def read_documentation(symbols: FileSymbols, index: int) -> str:
+    """Return a definition's documentation without comment markers: Python's docstring, elsewhere the comment above."""
+    data, row = symbols.data, symbols.row(index)
+    if symbols.language == "python":
+        head = row[NAME] + find_body(data[row[NAME] : row[END]], 0)
+        skips = symbols.parsed.skips
+        at = int(skips[:, 0].searchsorted(head))
+        if at == len(skips) or data[head : int(skips[at, 0])].strip(b" \t\r\n:\"'rRuU"):
+            return ""
+        start, end = skips[at].tolist()
+        return inspect.cleandoc(data[start : min(end, start + MOST_DOCUMENTATION)].decode("utf-8", SHOWN))
+    start, end = _comment_above(symbols, row[START])
+    lines = data[start : min(end, start + MOST_DOCUMENTATION)].decode("utf-8", SHOWN).splitlines()
+    return inspect.cleandoc("\n".join(_CLOSES.sub("", _OPENS.sub("", line)).rstrip() for line in lines)).strip()
+
+
+def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
+    """Return the span of the comments directly above a definition, annotations included; empty if there are none."""
+    data, lines, skips = symbols.data, symbols.lines, symbols.parsed.skips
+    line = lines.line(start)
+    if not _LEADS.match(data, lines.start(line), start):
+        return start, start
+    for _ in range(_MOST_PIECES):
+        if line > 1 and data[lines.start(line - 1) : lines.start(line)].lstrip().startswith(_ANNOTATIONS):
+            line -= 1
+    first = end = lines.start(line)
+    at = int(skips[:, 0].searchsorted(first)) - 1
+    while at >= 0 and len(skips) and end - first < MOST_DOCUMENTATION:
+        piece_start, piece_end = skips[at].tolist()
+        between = data[piece_end:first]
+        before = data[data.rfind(b"\n", 0, piece_start) + 1 : piece_start]
+        if between.strip() or between.count(b"\n") > 1 or before.strip():
+            break
+        first, at = piece_start, at - 1
+    return first, end

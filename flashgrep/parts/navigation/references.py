@@ -1,0 +1,320 @@
+"""The uses of the definition that a name refers to, by path and position, with confidence; and unused definitions."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.base.checkpoint import Expired, checkpoint, expiring
+from flashgrep.base.languages import LANGUAGES
+from flashgrep.index.table import TEST, tier_of
+from flashgrep.parts.navigation.navigation import Navigation, Navigator, Place, place_of
+from flashgrep.parts.navigation.other_sources import Meaning
+from flashgrep.parts.navigation.resolution.conformance import conforms
+from flashgrep.parts.navigation.resolution.resolver import Use
+from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
+from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.symbols.parse.imports import DEFAULT, may_rename
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import SCOPED
+from flashgrep.parts.symbols.symbol_source import SymbolSource
+
+LEAST: Final = 0.3
+"""Uses with less confidence are counted, not returned."""
+MOST_ALIASES: Final = 50
+MOST_DEFINITIONS: Final = 2_000
+MOST_USES: Final = 2_000
+"""Most occurrences of one name examined; a name with more counts as used."""
+_ENTRIES: Final = frozenset({"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"})
+_LINE: Final = 200
+_QUOTES: Final = (b"'", b'"', b"`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceQuestion:
+    """Selects uses."""
+
+    limit: int
+    include_declaration: bool = True
+    only_here: bool = False
+    """Whether only uses in the same file are wanted."""
+    after: tuple[bytes, int] = (b"", -1)
+    """The file and offset after which uses are wanted."""
+
+
+class ReferenceSearch:
+    """Answers one question."""
+
+    def __init__(self, source: SymbolSource, question: ReferenceQuestion) -> None:
+        self._source = source
+        self._question = question
+        self._navigator = Navigator(source)
+
+    def run(self, named: NameAtPosition) -> Navigation:
+        """Return the uses of a name's definition, including its own name where it is defined."""
+        found = self._navigator.find_definitions(named)
+        targets, found.places = found.places, []
+        if any(one.kind == "module" for one in targets):
+            found.no_result = NoResult("module", "the name refers to a file; ask code_research what imports it")
+        elif targets:
+            for place in self._find(named, targets, found):
+                if len(found.places) == self._question.limit:
+                    found.has_more = True
+                    break
+                found.places.append(place)
+            if not found.places:
+                found.no_result = NoResult("unused", f"nothing uses {named.text}")
+        return found
+
+    def _find(self, named: NameAtPosition, targets: list[Place], found: Navigation) -> Iterator[Place]:
+        question, after = self._question, self._question.after
+        defined, first = {(one.path, one.start): one for one in targets}, targets[0]
+        # Prepared once: the judge runs at every occurrence in every candidate.
+        judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named, uses=True)
+        if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
+            names = {named.path: {named.text}}
+        else:
+            names = self._find_names(named.text, first, () if meaning is None else meaning.files)
+        for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
+            found.files_read += 1
+            from_source = self.find_source_uses(meaning, path, defined)
+            # Another source may know uses under different names, so its positions are added to those of the words.
+            places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
+            for offset, name in sorted((places | {at: named.text for at in from_source if from_source[at]}).items()):
+                checkpoint()
+                # A compiler's result for exactly this position overrules the text.
+                if offset in from_source:
+                    yield from (one for one in from_source[offset] if (path, offset) > after)
+                    continue
+                index, place = symbols.index_at(offset), defined.get((path, offset))
+                role = symbols.role(offset) if index < 0 else symbols.defined_role(index)
+                if (path, offset) <= after or role is None:
+                    continue
+                if place is not None or index >= 0:
+                    if place is None and role == "declaration" and first.index >= 0:
+                        place = place_of(Definition(path, symbols, index), Resolution(GUESS, "name only"))
+                    if place is not None and question.include_declaration:
+                        yield place
+                    continue
+                resolution = judge(path, symbols, offset)
+                if resolution is None or resolution.confidence < LEAST:
+                    found.unsure += resolution is not None
+                    continue
+                yield Place(path, symbols, offset, offset + len(name.encode()), resolution, role=role)
+
+    def find_source_uses(
+        self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
+    ) -> dict[int, list[Place]]:
+        """Return another source's uses in a file, by offset; an empty list where a name refers to something else."""
+        if meaning is None:
+            return {}
+        teller, open_file, how = meaning.source, self._navigator.open, Resolution(1.0, meaning.source.how)
+        known_uses: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
+        for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
+            use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
+            known_uses[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
+        return known_uses
+
+    def _make_judge(
+        self, named: NameAtPosition, targets: list[Place]
+    ) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
+        """Return a function that gives the confidence that a name at an offset refers to one of the targets."""
+        first, navigator = targets[0], self._navigator
+        if first.index < 0 and named.symbols.language in SCOPED:
+
+            def judge_bound(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+                end = offset + first.end - first.start
+                bound = navigator.find_bound(NameAtPosition(path, symbols, offset, end, None))
+                return next(
+                    (one.resolution for one in bound if (one.path, one.start) == (first.path, first.start)), None
+                )
+
+            return judge_bound
+        if first.index < 0:
+            root = named.root
+
+            def judge_local(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+                is_bare = Use(path, symbols, offset).receiver is None
+                found = find_declaration(root, symbols, named.text, offset) if root is not None and is_bare else None
+                return first.resolution if found is not None and found[0].start_byte == first.start else None
+
+            return judge_local
+        meant = [Definition(one.path, one.symbols, one.index) for one in targets]
+        resolver = navigator.make_resolver(navigator.define(meant[0].name, named))
+
+        def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+            use = Use(path, symbols, offset)
+            if symbols.language in SCOPED and symbols.role(offset) == "import":  # may bind another name
+                end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
+                brought = navigator.resolve(NameAtPosition(path, symbols, offset, end, None)) or ()
+                keys = {one.definition.key for one in brought if one.definition is not None}
+                return Resolution(PROVEN, "import") if any(one.key in keys for one in meant) else None
+            resolve = resolver.resolver_of(use)
+            resolved = [one for target in meant if (one := resolve(target)) is not None]
+            return max(resolved, key=lambda one: one.confidence, default=None)
+
+        return judge
+
+    def _find_names(self, name: str, target: Place, known_files: Iterable[bytes]) -> dict[bytes, set[str]]:
+        """Return the files that may use a definition, each with the names it may have there.
+
+        ``known_files``: files that use it under any name, according to another source.
+        """
+        found: dict[bytes, set[str]] = {path: set() for path in known_files}
+        is_scoped = target.symbols.language in SCOPED
+        waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
+        # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles and long chains.
+        while waiting:
+            called = waiting.pop()
+            if called in seen or len(seen) > MOST_ALIASES:
+                continue
+            seen.add(called)
+            for path in self._source.candidates(called, fold=False):
+                checkpoint()
+                found.setdefault(path, set()).add(called)
+                for other, local, is_given_on in self._find_aliases(path, called) if is_scoped else ():
+                    found.setdefault(other, set()).add(local)
+                    waiting += [local] if is_given_on else []
+        return found
+
+    def _find_aliases(self, path: bytes, name: str) -> Iterator[tuple[bytes, str, bool]]:
+        """Yield the aliases in a file for a name: the file, the alias, and whether other files may import the alias."""
+        symbols = self._navigator.open(path)
+        if symbols is None or symbols.language not in SCOPED or not may_rename(symbols, name):
+            return
+        imports = self._navigator.names.imports_of(path)
+        for local, several in imports.names.items():
+            if local != name and any(one.name == name for one in several):
+                # In Python everything that a module imports can be imported from it.
+                yield path, local, symbols.language == "python"
+        for local, one in imports.exports.items():
+            if one.name == name and local == DEFAULT:
+                stem = Definition(path, symbols, -1).stem
+                others = self._source.candidates(stem, fold=False) if stem else ()
+                yield from self._navigator.names.find_default_names(path, others)
+            elif one.name == name != local:
+                yield path, local, True
+
+
+@dataclass(slots=True)
+class UnusedSearch:
+    """Finds functions, methods and types below a path that nothing in the project refers to.
+
+    ``excluded`` counts, by reason, definitions that may be used in ways that names do not show.
+    """
+
+    under: bytes
+    deadline: float | None = None
+    unused: list[Definition] = field(default_factory=list)
+    excluded: Counter[str] = field(default_factory=Counter)
+    checked: int = 0
+    files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    complete: bool = True
+
+    def run(self, source: SymbolSource) -> None:
+        """Examine the definitions, file by file."""
+        navigator = Navigator(source)
+        self.skipped = navigator.skipped
+        try:
+            with expiring(self.deadline):  # one definition may have thousands of uses, in files that must be parsed
+                for one in self.definitions(source, navigator):
+                    checkpoint()
+                    if self.checked >= MOST_DEFINITIONS:
+                        self.complete = False
+                        return
+                    reason = explain_possible_use(one, navigator) or find_use(one, source, navigator)
+                    self.checked += 1
+                    if reason is None:
+                        self.unused.append(one)
+                    elif reason:
+                        self.excluded[reason] += 1
+        except Expired:
+            self.complete = False
+
+    def definitions(self, source: SymbolSource, navigator: Navigator) -> Iterator[Definition]:
+        """Yield the definitions to examine; excluded ones are counted."""
+        under = self.under.rstrip(b"/")
+        for path in source.paths():
+            if under and path != under and not path.startswith(under + b"/"):
+                continue
+            symbols = navigator.open(path)
+            if symbols is None or LANGUAGES[symbols.language].nature != "code":
+                continue
+            self.files_read += 1
+            if tier_of(path) >= TEST:
+                self.excluded["tests, generated and vendored files"] += len(symbols.rows)
+                continue
+            for index in range(len(symbols.rows)):
+                is_one = (
+                    symbols.kind(index) in CALLABLE_KINDS | TYPE_KINDS and symbols.defined_role(index) == "definition"
+                )
+                if is_one:
+                    yield Definition(path, symbols, index)
+
+
+def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
+    """Return why a definition may be used although no name refers to it; None if no reason is known."""
+    symbols, name = one.symbols, one.name
+    row = symbols.row(one.index)
+    if name in _ENTRIES or (name.startswith("__") and name.endswith("__")) or name.lower().startswith("test"):
+        return "entry points"
+    head = symbols.lines.start(symbols.lines.line(row[START]))
+    above = symbols.data[max(0, head - _LINE) : head].rstrip().rpartition(b"\n")[2].lstrip()
+    if above.startswith((b"@", b"#[", b"[")) or symbols.data[head : row[NAME]].lstrip().startswith((b"@", b"#[")):
+        return "decorated"
+    return explain_visibility(one, navigator)
+
+
+def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
+    """Return why code outside the project, or a base type, may use a definition; None if no reason is known."""
+    symbols, around = one.symbols, one.symbols.parent(one.index)
+    language, is_python = LANGUAGES[symbols.language], symbols.language == "python"
+    owner = around if around >= 0 and symbols.kind(around) in TYPE_KINDS else -1
+    outer = owner if owner >= 0 else one.index
+    # Everything in Python can be imported, so definitions that the project itself does not use are reported.
+    is_hidden = is_python or b"private" in symbols.signature(one.index).encode()
+    if not is_hidden and language.exports(symbols.name(outer), symbols.signature(outer)):
+        return "exported"
+    if owner < 0:
+        return None
+    if symbols.language in SCOPED:
+        bases, is_whole = navigator.names.bases(Definition(one.path, symbols, owner))
+        may_override = not is_whole or any(navigator.names.member(base, one.name) for base in bases)
+    else:
+        may_override = any(True for _ in symbols.bases(owner))
+    if may_override:
+        return "may override a method of a base"
+    own, names = Definition(one.path, symbols, owner), navigator.names
+    rivals = (names.owner_of(rival) for rival in navigator.define(one.name) if rival.key != one.key)
+    is_asked = any(rival is not None and conforms(names, own, rival) for rival in rivals)
+    return "required by an interface" if is_asked else None
+
+
+def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:
+    """Return "" if a use exists, the reason why one may exist, or None: nothing uses the definition."""
+    name, seen, row = one.name, 0, one.symbols.row(one.index)
+    resolver = navigator.make_resolver(navigator.define(name))
+    quoted = [quote + name.encode() + quote for quote in _QUOTES]
+    is_quoted = False
+    for path in source.candidates(name, fold=False):
+        symbols = navigator.open(path)
+        if symbols is None:
+            text = source.read(path) or b""
+            is_quoted = is_quoted or any(one in text for one in quoted)
+            continue
+        for offset in symbols.words(name.encode(), fold=False):
+            checkpoint()
+            seen += 1
+            if seen > MOST_USES:
+                return ""
+            # A function that only calls itself is unused.
+            if symbols.index_at(offset) >= 0 or (path == one.path and row[START] <= offset < row[END]):
+                continue
+            role = symbols.role(offset)
+            if role is None:
+                is_quoted = is_quoted or symbols.data[offset - 1 : offset + len(name.encode()) + 1] in quoted
+            elif role == "import" or resolver.may_mean(Use(path, symbols, offset), one):
+                return ""
+    return "named in a string" if is_quoted else None

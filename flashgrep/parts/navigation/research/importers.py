@@ -1,0 +1,82 @@
+"""Finds the importers of a file: follows written module names to files."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from flashgrep.parts.navigation.resolution.call_filter import is_same_family
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.resolver import Use
+from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
+from flashgrep.parts.symbols.parse.imports import ALL, WHOLE
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.scoping import SCOPED
+
+_PARTS: Final = re.compile(r"[./\\]+|::")
+_DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.ASCII)
+"""Dotted module names in Python imports."""
+
+
+def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
+    """Return the files that a written module name may refer to, with or without folders and endings."""
+    asked = [part for part in _PARTS.split(written) if part]
+    if not asked:
+        return []
+    last, found = asked[-1].encode("utf-8", "surrogateescape"), list[bytes]()
+    for path in paths:
+        if last not in path:
+            continue
+        folders, _, name = path.decode("utf-8", "surrogateescape").rpartition("/")
+        parts = [part for part in _PARTS.split(folders) if part]
+        stem, *ending = name.split(".")
+        ways = [[*parts, stem], [*parts, stem, *ending]]
+        if stem in {"__init__", "index", "mod", "lib"}:
+            ways.append(parts)
+        if any(way[-len(asked) :] == asked for way in ways):
+            found.append(path)
+    return found
+
+
+def find_importers(
+    module: Definition, files: Iterable[tuple[bytes, FileSymbols]], names: Names
+) -> Iterator[tuple[Use, Resolution]]:
+    """Yield the imports of a module in files; if the language's modules are not resolved, the name alone decides."""
+    for path, symbols in files:
+        if path == module.path:
+            continue
+        find = _follow_imports if symbols.language in SCOPED else _match_name
+        for offset, resolution in find(path, symbols, module, names):
+            yield Use(path, symbols, offset), resolution
+
+
+def _follow_imports(
+    path: bytes, symbols: FileSymbols, module: Definition, names: Names
+) -> Iterator[tuple[int, Resolution]]:
+    known, seen = names.imports_of(path), set[int]()
+    folder = module.path.rpartition(b"/")[0] + b"/"
+    written = [*(one for several in known.names.values() for one in several), *known.stars]
+    tried = [(one.offset, one.module) for one in (*written, *known.exports.values(), *known.export_stars)]
+    if symbols.language == "python":
+        # An imported name may be a submodule; ``import a.b`` binds only ``a``.
+        named = ((one, "" if one.module.endswith(".") else ".") for one in written if one.name not in {WHOLE, ALL})
+        tried += [(one.offset, f"{one.module}{dot}{one.name}") for one, dot in named]
+        texts = ((start, symbols.data[start:end]) for start, end in symbols.parsed.statements.tolist())
+        tried += [(start, dotted.decode()) for start, text in texts for dotted in _DOTTED.findall(text)]
+    for offset, one in sorted(tried):
+        found = names.find_module(path, symbols.language, one) if one and offset not in seen else None
+        if found is not None and found in (module.path, folder):
+            seen.add(offset)
+            yield offset, Resolution(PROVEN, "import")
+
+
+def _match_name(
+    path: bytes, symbols: FileSymbols, module: Definition, names: Names
+) -> Iterator[tuple[int, Resolution]]:
+    """Yield the imports of a module by its name; only includes are resolved."""
+    if not is_same_family(symbols.language, module.language):
+        return
+    included = module.path in names.includes.near(path)
+    word = re.compile(rb"(?<![\w$-])" + re.escape(module.stem.encode("utf-8", "surrogateescape")) + rb"(?![\w$-])")
+    for start, end in symbols.parsed.statements.tolist():
+        if word.search(symbols.data, start, end):
+            yield start, Resolution(PROVEN, "include") if included else Resolution(GUESS, "name only")

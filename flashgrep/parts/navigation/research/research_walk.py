@@ -1,0 +1,494 @@
+"""Code research: follows calls, uses, implementations and imports hop by hop; each symbol and line counts once.
+
+``research_questions`` parses the question. ``Research.advance`` makes one hop, so that the caller can report progress
+or stop between hops. Budgets bound every hop; ``left_out`` counts what they cut.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import Final, Literal
+
+from flashgrep.index.table import tier_of
+from flashgrep.parts.navigation.research.importers import find_importers, find_modules
+from flashgrep.parts.navigation.research.research_questions import Kind, ResearchQuestion, parse_question
+from flashgrep.parts.navigation.resolution.call_filter import CallFilter
+from flashgrep.parts.navigation.resolution.conformance import find_conforming, resolve_conforming
+from flashgrep.parts.navigation.resolution.definitions import Ancestors, Definitions, find_in_bases
+from flashgrep.parts.navigation.resolution.exports import find_overloads
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.modules import Modules
+from flashgrep.parts.navigation.resolution.plain_text import find_aliases
+from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN, Resolver, Use
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    PROVEN,
+    SEEN,
+    UNDEFINED,
+    Conformance,
+    Definition,
+    Edge,
+    EdgeKind,
+    Graph,
+    Resolution,
+    SymbolKey,
+    UncertainUse,
+    group_by_name,
+    plain_name,
+)
+from flashgrep.parts.symbols.parse.imports import DEFAULT, may_rename
+from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role, split_name
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import SCOPED
+from flashgrep.parts.symbols.symbol_source import SymbolSource
+
+MOST_NODES: Final = 300
+MOST_FRONTIER: Final = 60
+"""Most symbols followed in one hop."""
+MOST_FILES: Final = 2_000
+"""Most files examined for one name: a name in more is not worth following."""
+MOST_ALIASES: Final = 50
+"""Most aliases followed for one name."""
+LEAST: Final = 0.3
+"""Edges with less confidence are counted, not shown."""
+FOLLOWED: Final = 0.5
+"""Edges with less confidence are shown but not followed."""
+PATH_HOPS: Final = 6
+MOST_VAGUE: Final = 200
+_LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
+
+_CONSTRUCTORS: Final = frozenset({"__init__", "__new__", "constructor", "initialize", "init"})
+_ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
+_ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
+_INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
+    "callers": frozenset({"call"}),
+    "path": frozenset({"call"}),
+    "implementations": frozenset({"implementation"}),
+    "imports": frozenset({"import"}),
+    "usages": _ANY_USE,
+    "hierarchy": frozenset({"implementation"}),
+    "overrides": frozenset(),
+    "impact": frozenset({"call", "reference", "implementation"}),
+}
+"""Questions whose chains lead from what was asked about to its users, and the roles of the uses they follow."""
+
+
+_BY_NAME: Final = frozenset({
+    "callers", "callees", "implementations", "supertypes", "usages", "imports", "definition", "hierarchy",
+})  # fmt: skip
+"""Questions that can be answered for a name without a definition in the project."""
+
+
+@dataclass(slots=True)
+class Research:
+    """One question, its graph so far, and the start of the next hop."""
+
+    query: str
+    depth: int
+    deadline: float | None = None
+    kind: Kind | None = None
+    path: bytes | None = None
+    """The file whose lines were asked about (``lines_path``), as the project names it."""
+    question: ResearchQuestion = field(init=False)
+    graph: Graph = field(default_factory=Graph)
+    roots: list[Definition] = field(default_factory=list)
+    goals: list[Definition] = field(default_factory=list)
+    conformances: list[Conformance] = field(default_factory=list)
+    is_reached: bool = False
+    """Whether a path was found."""
+    hop: int = 0
+    complete: bool = True
+    left_out: int = 0
+    unsure: int = 0
+    files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Files that were declined, counted by reason."""
+    vague: list[UncertainUse] = field(default_factory=list)
+    """The first uses of those that ``unsure`` counts."""
+    _definitions: Definitions = field(init=False)
+    _ancestors: Ancestors = field(init=False)
+    _names: Names = field(init=False)
+    _frontier: list[Definition] = field(default_factory=list)
+    _ahead: list[Definition] = field(default_factory=list)
+    """For a path: where the next hop from its beginning starts; ``_frontier`` is for the hop from its end."""
+    _bases: set[tuple[bytes, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.question = parse_question(self.query, self.kind)
+
+    @property
+    def is_inward(self) -> bool:
+        """Whether chains lead from what was asked about to its users."""
+        return self.question.kind in _INWARD_ROLES
+
+    @property
+    def _lines(self) -> re.Match[str] | None:
+        """The file and lines, if the question is the impact of lines."""
+        return _LINES.fullmatch(self.question.names[0]) if self.question.kind == "impact" else None
+
+    @property
+    def lines_path(self) -> str | None:
+        """The file whose lines were asked about, as written in the question."""
+        return self._lines[1] if self._lines is not None else None
+
+    @property
+    def missing_names(self) -> list[str]:
+        """The names in the question that have no definition in the project."""
+        if self.question.kind in {"unknown", "unused"} or self._lines is not None:
+            return []
+        meant = (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
+        return [name for name, found in zip(self.question.names, meant, strict=True) if not found]
+
+    @property
+    def hops(self) -> int:
+        """The most hops."""
+        return PATH_HOPS if self.question.kind == "path" else self.depth
+
+    def _is_shown(self, how: Resolution) -> bool:
+        """Whether an edge is certain enough to show: guesses only for what was asked about, not for its users."""
+        return self._is_followed(how) or (self.hop == 1 and how.confidence >= LEAST)
+
+    def _is_followed(self, how: Resolution) -> bool:
+        """Whether an edge is certain enough to follow: a path may also pass through an overridden method."""
+        return how.confidence >= FOLLOWED or (self.question.kind == "path" and how.how == OVERRIDDEN)
+
+    def advance(self, source: SymbolSource) -> bool:
+        """Make one hop, after finding the roots in the first call; return whether there is more to follow."""
+        kind, is_first = self.question.kind, not self.hop
+        if is_first:
+            self._definitions = Definitions(source, never=frozenset({"package"}))
+            self.skipped = self._definitions.skipped
+            self._ancestors = Ancestors(self._define)
+            # A name's meaning in an opened file holds for all hops.
+            self._names = Names(Modules(source), self._definitions.open, self._define)
+            self._find_roots()
+        # Opened files are kept, but candidates come from the new state.
+        self._definitions.source = source  # each hop sees the project as it is then
+        self.hop += 1
+        frontier, self._frontier = self._frontier, []
+        for definition in self._ahead:
+            self._follow_outward(definition, "call")
+        self.left_out += max(0, len(self._frontier) - MOST_FRONTIER)
+        self._ahead, self._frontier = self._frontier[:MOST_FRONTIER], []
+        self.left_out += max(0, len(frontier) - MOST_FRONTIER)
+        frontier = frontier[:MOST_FRONTIER]
+        follow = self._find_overrides if kind == "overrides" else self._follow_inward
+        # In a hierarchy, other subtypes of a base were not asked about.
+        below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
+        for module in [one for one in below if one.index < 0]:
+            self._follow_importers(module)
+        for name, targets in group_by_name(one for one in below if one.index >= 0).items():
+            follow(name, targets)
+            self._follow_conforming(name, targets)
+        is_both = kind == "hierarchy"
+        for definition in frontier:
+            if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
+                self._follow_outward(definition, "call" if kind == "callees" else "base")
+        if is_first and kind in _BY_NAME and not self.roots:
+            self._find_uses_by_name(kind)
+        self.files_read = len(self._definitions.files)
+        more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
+        if kind == "path":
+            ways = self.graph.find_shortest_paths(self.goals, self.roots)
+            self.is_reached, more = bool(ways), more and not ways
+            if not more:  # everything off the path is irrelevant
+                self.graph.keep(ways, [*self.goals, *self.roots])
+        return more
+
+    def release_files(self) -> None:
+        """Release what is only needed to follow further edges."""
+        del self._definitions, self._ancestors, self._names
+        self._frontier, self._ahead = [], []
+
+    def _find_uses_by_name(self, kind: Kind) -> None:
+        """Find the uses of a name that is not defined here: for example a library's protocol."""
+        name = split_name(self.question.names[0])[1]
+        by_name = Resolution(GUESS, "name only")
+        for use, role in self._find_uses(name, _INWARD_ROLES.get(kind, _ANY_USE)):
+            user = self._user_of(use, role)
+            if self._add(user) and role == "implementation":
+                self._note_conformance(use, user, name)
+            if user.key in self.graph.nodes:
+                self.graph.add_edge(_make_edge(use, user, None, role, by_name))
+
+    @property
+    def answers(self) -> set[SymbolKey]:
+        """The symbols that answer the question; what was asked about is included if an edge leads to it."""
+        nodes = self.graph.nodes
+        ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
+        known = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
+        return known | {key for key, node in nodes.items() if node.hop}
+
+    # Roots
+
+    def _find_roots(self) -> None:
+        kind, names = self.question.kind, self.question.names
+        if kind == "unknown":
+            self.roots = []
+        elif (lines := self._lines) is not None:
+            path = os.fsencode(lines[1]) if self.path is None else self.path
+            self.roots = self._definitions.find_at_lines(path, int(lines[2]), int(lines[3] or lines[2]))
+        elif kind == "path":
+            self.goals = self._find_by_name(names[0])
+            self.roots = self._find_by_name(names[1])
+        else:
+            self.roots = self._find_by_name(names[0])
+            if kind in {"implementations", "supertypes", "hierarchy"}:  # a method of the name is not a type
+                self.roots = [one for one in self.roots if one.kind not in CALLABLE_KINDS] or self.roots
+            if kind == "imports":
+                files = self._open(find_modules(self._definitions.source.paths(), names[0]))
+                self.roots += [Definition(path, symbols, -1) for path, symbols in files]
+        for root in self.roots:
+            self.graph.add_node(root, 0)
+        # There is no path if one of its ends does not exist.
+        if kind == "path" and self.goals and self.roots:
+            for goal in self.goals:
+                self.graph.add_node(goal, 0)
+            self._ahead = list(self.goals)
+        is_followed = self._ahead if kind == "path" else kind != "definition"
+        self._frontier = list(self.roots) if is_followed else []
+
+    def _find_by_name(self, written: str) -> list[Definition]:
+        """Return the definitions that a name as written may refer to."""
+        qualifiers, name = split_name(written)
+        found = self._define(name) or self._define(name.removeprefix("#"))  # a private name of JavaScript
+        if not qualifiers:
+            # Case is ignored only if nothing matches exactly.
+            if not found and self.question.kind != "imports":
+                found = self._define(name, fold=True)
+        else:  # by enclosing scopes, or by the file's own name
+            ending = "." + ".".join(qualifiers)
+            found = [
+                one
+                for one in found
+                if f".{one.symbols.container(one.index)}".endswith(ending) or one.stem == qualifiers[-1]
+            ] or find_in_bases(qualifiers, name, self._names, self._ancestors.find)
+        return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
+
+    def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
+        """Return all definitions of a name, overloads as one; declarations only if there is no definition."""
+        found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
+        return list({one.key: one for one in found}.values())
+
+    # One hop
+
+    def _follow_importers(self, module: Definition) -> None:
+        """Find the files that import a file."""
+        files = self._open(self._definitions.source.candidates(module.stem, fold=False))
+        for use, resolution in find_importers(module, files, self._names):
+            user = self._user_of(use, "import")
+            self._add(user)
+            if user.key in self.graph.nodes:
+                self.graph.add_edge(_make_edge(use, user, module, "import", resolution))
+
+    def _follow_inward(self, name: str, targets: list[Definition]) -> None:
+        """Find the users of definitions with one name."""
+        resolver = self._make_resolver(name)
+        for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
+            is_base, is_told, vague = role == "implementation", False, None
+            resolve = partial(resolver.resolve_base, use) if is_base else resolver.resolver_of(use)
+            for target in targets:
+                resolution = resolve(target)
+                if resolution is None:
+                    continue
+                if not self._is_shown(resolution):
+                    vague = resolution
+                    continue
+                is_told, user = True, self._user_of(use, role)
+                # The node before the edge: a node over the limit gets no edge.
+                is_new = self._add(user)
+                if user.key in self.graph.nodes:
+                    self.graph.add_edge(_make_edge(use, user, target, role, resolution))
+                    if is_base:
+                        self._note_conformance(use, user, name)
+                # A file's top level has no callers, so there is nothing to follow.
+                if is_new and self._is_followed(resolution) and user.index >= 0:
+                    self._frontier.append(user)
+            if vague is not None and not is_told:
+                self.unsure += 1
+                if len(self.vague) < MOST_VAGUE:
+                    line = use.symbols.lines.line(use.offset)
+                    text = use.symbols.lines.text(line).strip()[:200]
+                    self.vague.append(UncertainUse(use.path, line, text, vague))
+
+    def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
+        """Find the types that satisfy an interface without declaring it, if types are asked for."""
+        for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
+            found, left_out = find_conforming(self._names, target)
+            self.left_out, self.complete = self.left_out + left_out, self.complete and not left_out
+            for one, how in found:
+                is_new = self._add(one)
+                if one.key in self.graph.nodes:
+                    use = Use(one.path, one.symbols, one.key[1])
+                    self.graph.add_edge(_make_edge(use, one, target, "implementation", how))
+                    self._note_conformance(use, one, name)
+                if is_new:
+                    self._frontier.append(one)
+
+    def _find_overrides(self, name: str, targets: list[Definition]) -> None:
+        """Find the overrides of the targets in subtypes of their types."""
+        owned = [(one, self._names.owner_of(one)) for one in targets]
+        for rival in self._define(name):
+            owner = self._names.owner_of(rival)
+            if owner is None:
+                continue
+            scoped = rival.language in SCOPED
+            above = self._names.ancestors(owner) if scoped else self._ancestors.find(owner.name)
+            for target, base in owned:
+                if base is None or rival.key == target.key:
+                    continue
+                sure = Resolution(PROVEN, "inherited") if scoped else Resolution(SEEN, "bases by name")
+                if (base.key if scoped else base.name) not in above:
+                    conforming = resolve_conforming(self._names, owner, base)
+                    if conforming is None:
+                        continue
+                    sure = conforming
+                self._add(rival)
+                if rival.key in self.graph.nodes:
+                    use = Use(rival.path, rival.symbols, rival.key[1])
+                    self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
+
+    def _follow_outward(self, user: Definition, mark: Literal["call", "base"]) -> None:
+        """Find what a definition calls, or its base types."""
+        if user.index < 0:
+            return
+        symbols, offsets = user.symbols, user.symbols.parsed.marked(mark)
+        indexes = [one.index for one in find_overloads(user)]
+        if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
+            # Calling a type runs its constructors, not everything in it.
+            inner = (at for at in range(len(symbols.rows)) if symbols.parent(at) == user.index)
+            indexes = [at for at in inner if symbols.kind(at) == "constructor" or symbols.name(at) in _CONSTRUCTORS]
+        rows = [symbols.row(index) for index in indexes]
+        inside = [offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows]
+        for offset in chain.from_iterable(one.tolist() for one in inside):
+            use = Use(user.path, symbols, offset)
+            word, role = symbols.word_at(offset), _ROLES[mark]
+            if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
+                for target in (
+                    one.definition for one in meant if one.definition and not (one.is_instance or one.is_variable)
+                ):
+                    how = "same file" if target.path == user.path else "import"
+                    self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
+                continue
+            resolver = self._make_resolver(word)
+            resolve = partial(resolver.resolve_base, use) if mark == "base" else resolver.resolver_of(use)
+            found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
+            if not found:
+                continue
+            # A call has one target; of several definitions the most certain is reported.
+            target, resolution = max(found, key=lambda pair: pair[1].confidence)
+            if not self._is_shown(resolution):
+                self.unsure += 1
+                continue
+            self._add_target(_make_edge(use, user, target, role, resolution), target)
+
+    def _add_target(self, edge: Edge, target: Definition) -> None:
+        if self._add(target) and self._is_followed(edge.resolution):
+            self._frontier.append(target)
+            if self.question.kind == "hierarchy":
+                self._bases.add(target.key)
+        if target.key in self.graph.nodes:
+            self.graph.add_edge(edge)
+
+    def _find_uses(
+        self, name: str, roles: frozenset[str], targets: Sequence[Definition] = ()
+    ) -> Iterator[tuple[Use, Role]]:
+        """Yield the uses of a name, and of the aliases under which it is imported or exported.
+
+        ``targets``: definitions of the name; calls that can refer to none of them are left out.
+        """
+        # Names to search for, each in all files or only in the file with the alias.
+        waiting: list[tuple[str, bytes | None]] = [(name, None)]
+        seen = set(waiting)
+        while waiting:
+            called, only = waiting.pop()
+            paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False, whole=True)
+            may_mean = CallFilter(called, targets)
+            for path, symbols in self._open(paths):
+                if only is None and len(seen) < MOST_ALIASES:
+                    for alias in self._aliases(path, symbols, called):
+                        if alias not in seen:
+                            seen.add(alias)
+                            waiting.append(alias)
+                if roles == {"call"}:
+                    if targets and not may_mean.accepts(path, symbols):
+                        continue  # nothing called there needs to be unpacked
+                    yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
+                    continue
+                for offset, role in symbols.places(called):
+                    if role in roles and symbols.index_at(offset) < 0:
+                        yield Use(path, symbols, offset), role
+
+    def _aliases(self, path: bytes, symbols: FileSymbols, name: str) -> Iterator[tuple[str, bytes | None]]:
+        """Yield a file's aliases for a name, each with the file if the alias is known only there."""
+        if symbols.language not in SCOPED:
+            yield from ((alias, None if is_given_on else path) for alias, is_given_on in find_aliases(symbols, name))
+            return
+        if not may_rename(symbols, name):
+            return
+        imports = self._names.imports_of(path)
+        for local, found in imports.names.items():
+            if local != name and any(one.name == name for one in found):
+                yield local, None if symbols.language == "python" else path
+        for local, one in imports.exports.items():
+            if one.name != name or local == name:
+                continue
+            if local != DEFAULT:
+                yield local, None
+                continue
+            stem = Definition(path, symbols, -1).stem
+            others = self._bound(self._definitions.source.candidates(stem, fold=False))
+            for other, given, is_given_on in self._names.find_default_names(path, others):
+                if given != name:
+                    yield given, None if is_given_on else other
+
+    def _make_resolver(self, name: str) -> Resolver:
+        return Resolver(self._define(name), self._ancestors.find, self._names)
+
+    def _user_of(self, use: Use, role: Role) -> Definition:
+        """Return the symbol that contains a use; for an extension, the extended type if it is defined here."""
+        if role == "import":
+            return Definition(use.path, use.symbols, -1)
+        user = Definition(use.path, use.symbols, use.symbols.enclosing(use.offset))
+        if role == "implementation" and user.kind == "extension":
+            extended = self._define(plain_name(user.name))
+            return next((one for one in extended if one.kind in TYPE_KINDS), user)
+        return find_overloads(user)[0]
+
+    def _note_conformance(self, use: Use, user: Definition, base: str) -> None:
+        around = use.symbols.enclosing(use.offset)
+        is_extension = around >= 0 and use.symbols.kind(around) == "extension"
+        line = use.symbols.lines.line(use.offset)
+        self.conformances.append(Conformance(plain_name(user.name), base, use.path, line, is_extension))
+
+    def _add(self, definition: Definition) -> bool:
+        if definition.key not in self.graph.nodes and len(self.graph.nodes) >= MOST_NODES:
+            self.left_out += 1
+            return False
+        return self.graph.add_node(definition, self.hop)
+
+    def _open(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        for path in self._bound(paths):
+            symbols = self._definitions.open(path)
+            if symbols is not None:
+                yield path, symbols
+
+    def _bound(self, paths: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield paths until the deadline, at most ``MOST_FILES``."""
+        for number, path in enumerate(paths):
+            if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
+                self.complete = False
+                return
+            yield path
+
+
+def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:
+    kinds: dict[str, EdgeKind] = {"call": "calls", "implementation": "implements", "import": "imports"}
+    line = use.symbols.lines.line(use.offset)
+    text = use.symbols.lines.text(line).strip()[:200]
+    meant = UNDEFINED if target is None else target.key
+    return Edge(user.key, meant, kinds.get(role, "uses"), use.path, line, text, resolution)

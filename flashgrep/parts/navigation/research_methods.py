@@ -1,0 +1,492 @@
+"""Research questions about code, answered with a graph."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import groupby
+from typing import Annotated, Final, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.model import path_to_json, path_to_text
+from flashgrep.base.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
+from flashgrep.index.table import TEST, tier_of
+from flashgrep.methods.common import (
+    DIGEST_BYTES,
+    Budget,
+    Coverage,
+    Deadline,
+    FilePlace,
+    Fresh,
+    ProjectName,
+    coverage_of,
+    current_view,
+    decode_cursor,
+    encode_cursor,
+    resolve_path,
+)
+from flashgrep.methods.text import Style, render_places, span
+from flashgrep.parts.navigation.references import UnusedSearch
+from flashgrep.parts.navigation.research.finished_walks import WalkState, find_walk, keep_walk
+from flashgrep.parts.navigation.research.research_questions import ASKED
+from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, UncertainUse
+from flashgrep.parts.symbols.symbol_search import find_near_names
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import CurrentView
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.snapshot import SearchStats
+
+NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
+"""Characters of JSON around a symbol and an edge."""
+SIGNATURE = 40
+"""Typical characters of a signature."""
+SPAN_CHARS, EDGE_TEXT = 12, 60
+"""Overhead in characters of text for a symbol's lines, and for the names and number of an edge."""
+TESTS_SHOWN = 100
+SURE = 0.6
+"""Confidence below which a use is marked "perhaps"."""
+
+
+AskedKind = Literal[
+    "callers", "callees", "implementations", "supertypes", "usages", "path", "imports", "definition", "overrides",
+    "hierarchy", "impact", "unused",
+]  # fmt: skip
+
+
+class CodeResearchParams(Params):
+    """The question, and how far to follow it."""
+
+    query: Annotated[str, Usage(words=True)] = Field(
+        min_length=1,
+        max_length=2000,
+        description="As `who calls X`, `what implements P`, `what does X call`, `subclasses of C`, `where is X used`, "
+        "`path from A to B`, `what imports M`, `what overrides C.m`, `impact of X`, `unused code in PATH`; with `kind` "
+        "only the symbol (for a path both, for unused a folder or file).",
+    )
+    kind: AskedKind | None = Field(None, description="What is asked about the symbol.")
+    unsure: Annotated[bool, RARE] = Field(
+        default=False, description="List the uses too ambiguous to resolve, with the reason."
+    )
+    depth: int = Field(2, ge=1, le=3, description="Hops to follow from the symbol asked about.")
+    max_tokens: Annotated[int, RARE] = Field(
+        8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
+    )
+    cursor: Annotated[CursorText | None, Usage(short="-c", rare=True)] = Field(
+        None, description="`next` of the previous answer, to continue after it."
+    )
+    deadline_ms: Deadline = 20_000
+    fresh: Fresh = True
+    project: ProjectName = None
+
+
+class NodeEntry(FilePlace):
+    """A symbol, and its distance in hops from what was asked about (0: itself); `id` is the same on all pages."""
+
+    id: int
+    name: str
+    kind: str
+    start_line: int
+    end_line: int
+    hop: int
+    signature: NotRequired[str]
+
+
+class EdgeEntry(FilePlace):
+    """`source` uses `target`: the line that shows it, its confidence (0 to 1) and the rule.
+
+    Without `target`: a name that was asked about but is not defined here.
+    """
+
+    source: int
+    target: NotRequired[int]
+    kind: str
+    line: int
+    text: str
+    confidence: float
+    resolved: str
+
+
+class ConformanceEntry(TypedDict):
+    """`type` implements or extends `base`; `extension`: declared by an extension of the type."""
+
+    type: str
+    base: str
+    file_path: str
+    line: int
+    extension: bool
+
+
+# `from` is a keyword of the language, hence the functional form.
+DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges": int})
+
+
+class UncertainUseEntry(TypedDict):
+    """A use too ambiguous to resolve, and why."""
+
+    file_path: str
+    line: int
+    text: str
+    why: str
+
+
+class CodeResearchResult(TypedDict):
+    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses too ambiguous to show.
+
+    Later pages (`next`, passed as `cursor`) have further edges; what concerns all of them is on the first.
+    `tests`: for an impact, the tests it reaches. `excluded`: for unused definitions, how many were left out, by reason.
+    `vague`: the uses that `unsure` counts. `asks`: if the question was not understood, what can be asked.
+    `suggestions`: names similar to one that is not defined.
+    """
+
+    query: str
+    understood_as: str
+    names: list[str]
+    summary: str
+    results: list[NodeEntry]
+    edges: list[EdgeEntry]
+    chains: list[str]
+    conformances: list[ConformanceEntry]
+    dependencies: list[DependencyShown]
+    hops: int
+    left_out: int
+    unsure: int
+    next: str | None
+    coverage: Coverage
+    tests: NotRequired[list[str]]
+    excluded: NotRequired[dict[str, int]]
+    vague: NotRequired[list[UncertainUseEntry]]
+    asks: NotRequired[list[str]]
+    suggestions: NotRequired[list[str]]
+
+
+def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest first.
+
+    On a terminal, uses are listed below the symbol they are in; in a pipe each line is complete.
+    """
+    named = {node["id"]: node for node in result["results"]}
+    used = {edge[end] for edge in result["edges"] for end in ("source", "target") if end in edge}
+    listed = [node for node in result["results"] if not node["hop"] or node["id"] not in used]
+    if style.is_person:
+        yield from render_places(
+            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in listed), style
+        )
+        yield from _render_uses(result["edges"], named, style)
+    else:
+        yield result["summary"]
+        yield from render_places(
+            ((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in listed), style
+        )
+        yield from _render_for_model(result, named, {node["id"] for node in listed}, style)
+    if result["left_out"] and not result["next"]:
+        yield f"[{result['left_out']} more were not followed: the limit of one question]"
+    yield from (
+        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})" for one in result.get("vague", ())
+    )
+    if result["unsure"] and "vague" not in result:
+        yield f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
+    yield from (f"tests: {test}" for test in result.get("tests", ()))
+    if excluded := result.get("excluded"):
+        yield f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
+
+
+def _render_uses(edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Style) -> Iterator[str]:
+    """Yield the lines of each symbol that uses something, below its own place."""
+    for number, group in groupby(edges, key=lambda edge: edge["source"]):
+        user, around = named[number], style.path(named[number])
+        if style.headings:
+            yield f"{around}:{style.line(user['start_line'])}:{user['kind']}: {user['name']}"
+        for edge in group:
+            unsure = "" if edge["confidence"] >= SURE else f"perhaps ({edge['confidence']}) "
+            target = named[edge["target"]]["name"] if "target" in edge else "it"
+            said = f"{unsure}{edge['kind']} {target}: {style.text(edge['text'])}"
+            path = style.path(edge)
+            if style.headings:
+                yield f"  {'' if path == around else f'{path}:'}{style.line(edge['line'])}: {said}"
+            else:
+                yield f"{path}:{style.line(edge['line'])}:{user['name']} {said}"
+
+
+def _render_for_model(
+    result: CodeResearchResult, named: dict[int, NodeEntry], seen: set[int], style: Style
+) -> Iterator[str]:
+    """Yield each use with its line, by file; then what the lines do not show."""
+
+    def name(number: int) -> str:
+        """Return a symbol's name, with its lines on first mention."""
+        node = named[number]
+        lines = "" if number in seen or node["kind"] == "file" else f" ({span(node)})"
+        seen.add(number)
+        return node["name"] + lines
+
+    def is_told_by_line(edge: EdgeEntry) -> bool:
+        """Return whether the line itself shows who extends whom, or what a file imports."""
+        if "target" not in edge:
+            return edge["kind"] == "imports"
+        ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
+        words = set(re.findall(r"[\w$]+", edge["text"]))
+        return edge["kind"] == "implements" and edge["confidence"] >= SURE and words.issuperset(ends)
+
+    def describe(edge: EdgeEntry) -> str:
+        if is_told_by_line(edge):
+            seen.add(edge["source"])
+            return edge["text"]
+        unsure = "" if edge["confidence"] >= SURE else " perhaps"
+        target = name(edge["target"]) if "target" in edge else "it"
+        return f"{name(edge['source'])}{unsure} {edge['kind']} {target}: {edge['text']}"
+
+    yield from render_places(((style.path(edge), f"{edge['line']}", describe(edge)) for edge in result["edges"]), style)
+    edges = {(edge["file_path"], edge["line"]) for edge in result["edges"] if edge["kind"] == "implements"}
+    yield from (
+        f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
+        for one in result["conformances"]
+        if one["extension"] or (one["file_path"], one["line"]) not in edges
+    )
+    # A chain of two is an edge, already shown; if every line names both its ends, chains add nothing.
+    if not all(map(is_told_by_line, result["edges"])):
+        yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
+
+
+@handler("code_research", title="Research code", toolset="research", render=render_research)
+async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> CodeResearchResult:
+    """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains.
+
+    Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
+    """
+    started = time.perf_counter()
+    workspace = await current_view(call, await call.host.workspace(call, params.project))
+    fresh = await workspace.refresh() if params.fresh else False
+    deadline = time.monotonic() + params.deadline_ms / 1000
+    research = Research(params.query, params.depth, deadline, params.kind)
+    if research.question.kind == "unused":
+        return await find_unused_definitions(workspace, params, research, fresh=fresh)
+    if research.lines_path is not None:
+        research.path = await resolve_path(workspace, research.lines_path)
+    question, reading = (params.query, params.kind, params.depth, params.deadline_ms), WalkState()
+    kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
+    research, more = kept or research, kept is None
+    # One lookup per hop: between hops others get their turn, progress is reported, and a cancelled call ends.
+    while more:
+        more = await workspace.in_thread(partial(reading.advance, research))
+        call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
+    stats = SearchStats(complete=research.complete, files_read=research.files_read, skipped=research.skipped)
+    coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
+    result = format_research(research, coverage, params, as_text=call.as_text)
+    if result["next"] is not None and kept is None:
+        keep_walk(question, research, reading)
+    if research.question.kind == "impact" and not params.cursor:
+        result["tests"] = find_tests(research)[:TESTS_SHOWN]
+    if research.question.kind == "unknown":
+        result["asks"] = list(ASKED)
+    if research.missing_names and not research.graph.edges and research.complete:
+        names = research.missing_names
+        near = await workspace.in_thread(
+            lambda snapshot: [find_near_names(SnapshotSource(snapshot), name) for name in names]
+        )
+        result["suggestions"] = [one for several in near for one in several]
+    if params.unsure and not params.cursor:
+        result["vague"] = [
+            {"file_path": path_to_text(one.path), "line": one.line, "text": one.text, "why": explain(one)}
+            for one in research.vague
+        ]
+    return result
+
+
+def explain(vague: UncertainUse) -> str:
+    """Return why a use cannot be resolved."""
+    how = vague.resolution.how
+    return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}" if how == "name only" else how
+
+
+async def find_unused_definitions(
+    workspace: CurrentView, params: CodeResearchParams, research: Research, *, fresh: bool
+) -> CodeResearchResult:
+    """Answer which definitions below a path are unused."""
+    started = time.perf_counter()
+    under = await resolve_path(workspace, research.question.names[0]) if research.question.names else b""
+    search = UnusedSearch(under, research.deadline)
+    await workspace.in_thread(lambda snapshot: search.run(SnapshotSource(snapshot)))
+    for one in search.unused:
+        research.graph.add_node(one, 0)
+    stats = SearchStats(complete=search.complete, files_read=search.files_read, skipped=search.skipped)
+    coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
+    result = format_research(research, coverage, params)
+    result["summary"] = f"unused: {len(search.unused)} of {search.checked} definitions"
+    result["excluded"] = dict(search.excluded)
+    return result
+
+
+HANDLERS: tuple[Handler, ...] = (code_research,)
+
+
+def format_research(
+    research: Research, coverage: Coverage, params: CodeResearchParams, *, as_text: bool = False
+) -> CodeResearchResult:
+    """Return a page of the research: the most certain edges of the nearest symbols first.
+
+    Raises:
+        InvalidParams: the cursor belongs to another question, or what earlier pages showed has changed.
+
+    """
+    graph, start, digest = research.graph, 0, NOTHING_SHOWN
+    if params.cursor is not None:
+        start, digest = decode_cursor(params, params.cursor, lambda start, digest: (int(start), str(digest)))
+    page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
+    # A cursor is a number of edges. It is valid only if those before it are the ones that were shown.
+    if page.digest_before != digest:
+        raise InvalidParams("cursor: the code has changed since that answer; ask again without it", field="cursor")
+    # In the order in which they were found, which the research of each page repeats: a number means the same on all
+    # pages.
+    numbers = {key: number for number, key in enumerate(graph.nodes)}
+    edges = list[EdgeEntry]()
+    for edge in page.edges:
+        shown: EdgeEntry = {
+            "source": numbers[edge.source],
+            "kind": edge.kind,
+            **path_to_json(edge.path),  # type: ignore[typeddict-item]  # as in _format_node
+            "line": edge.line,
+            "text": edge.text,
+            "confidence": round(edge.resolution.confidence, 2),
+            "resolved": edge.resolution.how,
+        }
+        if edge.target != UNDEFINED:
+            shown["target"] = numbers[edge.target]
+        edges.append(shown)
+    arrow = " ← " if research.is_inward else " → "
+    chains = graph.chains([root.key for root in research.roots], inward=research.is_inward) if not start else []
+    return {
+        "query": research.query,
+        "understood_as": research.question.kind,
+        "names": list(research.question.names),
+        "summary": _summarize(research),
+        "results": [_format_node(numbers[node.definition.key], node) for node in page.nodes],
+        "edges": edges,
+        "chains": [arrow.join(graph.nodes[key].definition.qualified for key in chain) for chain in chains],
+        "conformances": [
+            {
+                "type": one.type,
+                "base": one.base,
+                "file_path": path_to_text(one.path),
+                "line": one.line,
+                "extension": one.extension,
+            }
+            for one in (research.conformances if not start else ())
+        ],
+        "dependencies": [
+            {"from": path_to_text(here), "to": path_to_text(there), "edges": count}
+            for (here, there), count in (graph.dependencies().most_common(100) if not start else ())
+        ],
+        "hops": research.hop,
+        "left_out": research.left_out + page.left,
+        "unsure": research.unsure,
+        "next": encode_cursor(params, page.end, page.digest) if page.left else None,
+        "coverage": coverage,
+    }
+
+
+NOTHING_SHOWN: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPage:
+    """Part of a graph: edges with the symbols at their ends, and symbols without an edge."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+    end: int
+    """How many edges, and symbols without one, were shown up to and including this page."""
+    left: int
+    digest_before: str
+    """The same, before this page."""
+    digest: str
+
+
+def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) -> GraphPage:
+    """Return what fits, from a position on, the edges of one source together.
+
+    First the most certain edges with the symbols at their ends, since a symbol without the line that leads to it says
+    nothing; then symbols without an edge.
+    """
+
+    def size_of(node: Node) -> int:
+        definition = node.definition
+        around = SPAN_CHARS if as_text else NODE_OVERHEAD + len(definition.path) + SIGNATURE
+        return len(definition.qualified) + around
+
+    digest, digest_before, shown = blake2b(digest_size=DIGEST_BYTES), NOTHING_SHOWN, set[SymbolKey]()
+    edges: list[Edge] = []
+    items, around, end = graph.in_order(), EDGE_TEXT if as_text else EDGE_OVERHEAD, 0
+    for item in items:
+        is_edge = isinstance(item, Edge)
+        ends = set(item.ends) if isinstance(item, Edge) else {item.definition.key}
+        if end >= start:
+            size = sum(size_of(graph.nodes[key]) for key in ends - shown)
+            size += around + len(item.text) + len(item.path) if isinstance(item, Edge) else 0
+            if size > budget.chars and (edges if is_edge else shown):
+                break
+            budget.chars -= size
+            shown |= ends
+            edges += [item] if isinstance(item, Edge) else []
+        said = (item.path, item.line, item.text) if isinstance(item, Edge) else ()
+        digest.update(repr((said, sorted(ends))).encode())
+        end += 1
+        if end == start:
+            digest_before = digest.hexdigest()
+    first = {edge.source: number for number, edge in reversed(list(enumerate(edges)))}
+    edges.sort(key=lambda edge: first[edge.source])
+    nodes = [node for node in graph.nodes.values() if node.definition.key in shown]
+    nodes.sort(key=lambda node: node.hop)
+    return GraphPage(nodes, edges, end, len(items) - end, digest_before, digest.hexdigest())
+
+
+def _format_node(number: int, node: Node) -> NodeEntry:
+    definition = node.definition
+    one: NodeEntry = {
+        "id": number,
+        "name": definition.qualified,
+        "kind": definition.kind,
+        **path_to_json(definition.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": 1,
+        "end_line": 1,
+        "hop": node.hop,
+    }
+    if definition.index >= 0:
+        place = definition.symbols.defined(definition.index)
+        one["start_line"], one["end_line"] = place.start_line, place.end_line
+        one["signature"] = definition.symbols.signature(definition.index)
+    return one
+
+
+def _summarize(research: Research) -> str:
+    named = " to ".join(research.question.names) or research.query
+    what = f"{research.question.kind} of {named}"
+    if research.question.kind == "unknown":
+        return (
+            f"question not understood; forms: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
+        )
+    # What was not found in time may still be defined.
+    missing = "not defined here" if research.complete else "not found so far"
+    undefined = f"; {missing}: {', '.join(research.missing_names)}" if research.missing_names else ""
+    if research.question.kind == "path" and undefined:
+        return f"{what}: no path{undefined}"
+    if research.question.kind == "path":
+        cut = f" among the symbols followed; {research.left_out} were not" if research.left_out else ""
+        return f"{what}: {'a path was found' if research.is_reached else f'no path within {research.hop} hops{cut}'}"
+    if not research.graph.nodes:
+        return f"{what}: nothing found{undefined}"
+    found = len(research.answers)
+    summary = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
+    summary += f", {len(find_tests(research))} tests" if research.question.kind == "impact" else ""
+    return summary + undefined
+
+
+def find_tests(research: Research) -> list[str]:
+    """Return the tests among what was found, as (path, name)."""
+    found = (node.definition for node in research.graph.nodes.values() if node.hop)
+    return sorted(f"{path_to_text(one.path)} {one.qualified}" for one in found if tier_of(one.path) == TEST)

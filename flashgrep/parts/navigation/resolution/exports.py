@@ -1,0 +1,277 @@
+"""Exports: follows a name of a module through imports, re-exports, wildcards and aliases to its definition."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from flashgrep.parts.navigation.resolution.modules import Modules
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, may_export
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, START
+from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
+from flashgrep.parts.symbols.symbol_source import imports_of
+
+_MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enumerator"})
+_ABOVE: Final = 300
+"""Bytes before a function that are searched for its decorators."""
+_MOST_DEPTH: Final = 60
+"""Most steps from a name to its definition: longer chains are cycles."""
+_MOST_STEPS: Final = 3_000
+"""Most steps for one use of a name, all branches together (about 50 ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of an expression: a definition itself, an instance of one, a module, or (none of these) outside."""
+
+    definition: Definition | None = None
+    is_instance: bool = False
+    module: bytes | None = None
+    """A file, or a folder with a trailing slash."""
+    literal: tuple[bytes, int] | None = None
+    """An object literal or type: its file and the offset where it begins."""
+    is_variable: bool = False
+    """Whether it is the value of a local variable, which has a name of its own."""
+    results: "Values" = ()
+    """The result of calling it, if nothing else is known."""
+    elements: "Values" = ()
+    """The elements of a collection; the collection itself is outside."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Identifies a value."""
+        parts = tuple(one.key for one in self.elements), tuple(one.key for one in self.results)
+        return self.definition.key if self.definition else None, self.is_instance, self.module, self.literal, *parts
+
+
+Values = tuple[Value, ...]
+"""The possible values of an expression; empty: unknown."""
+OUTSIDE: Final = Value()
+"""A value that this project does not define."""
+
+
+class Exports(ABC):
+    """Resolves names of modules in one state of a project and caches the results."""
+
+    @abstractmethod
+    def scopes_of(self, path: bytes) -> FileScopes | None:
+        """Return a file's scopes."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        open_file: Callable[[bytes], FileSymbols | None],
+        definitions: Callable[[str], Sequence[Definition]],
+    ) -> None:
+        self.open_file = open_file
+        self.definitions = definitions
+        self._modules = modules
+        self._imports: dict[bytes, FileImports] = {}
+        self._top: dict[tuple[bytes, str], list[Definition]] = {}
+        self._methods: dict[str, dict[tuple[bytes, str], list[Definition]]] = {}
+        self._known: dict[tuple[object, ...], Values | None] = {}
+        self._open: dict[tuple[object, ...], int] = {}
+        """Keys being computed, with their depth."""
+        self._cut = _MOST_DEPTH
+        """The least depth of a key that was requested again while it was being computed."""
+        self._steps = 0
+
+    def imports_of(self, path: bytes) -> FileImports:
+        """Return a file's imports and exports."""
+        if path not in self._imports:
+            symbols = self.open_file(path)
+            self._imports[path] = imports_of(symbols) if symbols is not None else FileImports()
+        return self._imports[path]
+
+    def top_level(self, path: bytes, name: str) -> list[Definition]:
+        """Return a file's top-level definitions of a name; of overloads, only those with a body.
+
+        ``const { name } = require(…)`` is an import, although it has the form of a definition.
+        """
+        if (known := self._top.get((path, name))) is not None:  # otherwise each use would scan all the others
+            return known
+        symbols, found = self.open_file(path), []
+        if symbols is not None:
+            for offset in symbols.words(name.encode(), fold=False):
+                index = symbols.index_at(offset)
+                before = symbols.data[symbols.row(index)[START] : offset] if index >= 0 else b""
+                if before.startswith(b"{") and name in self.imports_of(path).names:
+                    continue
+                # Only top-level definitions can be imported.
+                is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
+                if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
+                    found.append(Definition(path, symbols, index))
+        self._top[path, name] = without_overloads(found)
+        return self._top[path, name]
+
+    def is_at_top(self, path: bytes, symbols: FileSymbols, offset: int) -> bool:
+        """Whether a definition that no other encloses is at the top level: in JavaScript a callback may hold it."""
+        if symbols.language not in ECMA:
+            return True
+        line = symbols.data.rfind(b"\n", 0, offset) + 1
+        before = symbols.data[max(line, offset - _ABOVE) : offset]
+        if before.endswith(b"."):  # assigned to a member
+            return before.endswith(b"exports.")
+        file = self.scopes_of(path) if before[:1].isspace() else None
+        return file is None or file.scope_at(offset) == MODULE
+
+    def methods_of(self, name: str) -> dict[tuple[bytes, str], list[Definition]]:
+        """Return the members of Go types with a name, by folder and type: there may be thousands."""
+        if name not in self._methods:
+            found = self._methods[name] = {}
+            for one in self.definitions(name):
+                if one.language == "go" and one.owner:
+                    found.setdefault((one.path.rpartition(b"/")[0], one.owner), []).append(one)
+        return self._methods[name]
+
+    def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
+        """Return the file or folder of a module, as a file's import names it."""
+        return self._modules.find(language, path, module)
+
+    def import_value(self, path: bytes, one: Import) -> Values:
+        """Return what an import refers to."""
+        if not one.module:  # an export of the file's own
+            return self.find_in_module(path, one.name)
+        language = self.language_of(path)
+        target = self.find_module(path, language, one.module)
+        if one.name not in {WHOLE, ALL}:
+            if target is not None and (found := self.export(target, one.name)):
+                return found
+            found = ()
+            if language == "python":  # a submodule
+                dot = "" if one.module.endswith(".") else "."
+                inner = self.find_module(path, language, f"{one.module}{dot}{one.name}")
+                found = (Value(module=inner),) if inner is not None else ()
+            if found or target is not None:
+                return found
+        if target is None:
+            # A missing relative module is unknown; any other is a library.
+            return () if one.module.startswith(".") else (OUTSIDE,)
+        exports = self.imports_of(target).exports if language in ECMA else {}
+        whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
+        return (Value(module=target), *(self.import_value(target, whole) if whole is not None else ()))
+
+    def export(self, module: bytes, name: str) -> Values:
+        """Return what a module exports under a name."""
+        return self.remember(("export", module, name), lambda: self._find_export(module, name)) or ()
+
+    def _find_export(self, module: bytes, name: str) -> Values:
+        if module.endswith(b"/"):  # a Go package: all files of a folder
+            folder = module[:-1]
+            # Looked up by name, since a package has no list of what its files define.
+            alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
+            return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
+        symbols = self.open_file(module)
+        # The text alone rules out most modules; reading exports takes longer.
+        if symbols is not None and not may_export(symbols, name):
+            return ()
+        imports = self.imports_of(module)
+        if name in imports.exports:
+            return self.import_value(module, imports.exports[name])
+        # A wildcard does not re-export the default.
+        if name == DEFAULT:
+            return ()
+        found = self.find_in_module(module, name)
+        if not found:
+            for star in imports.export_stars:
+                target = self.find_module(module, self.language_of(module), star.module)
+                if target is not None and (found := self.export(target, name)):
+                    break
+        return found
+
+    def find_in_module(self, path: bytes, name: str) -> Values:
+        """Return what a name means at a file's top level: a definition or an import."""
+        if own := self.top_level(path, name):
+            return tuple(Value(one) for one in own)
+        imports = self.imports_of(path)
+        # The last import counts: one in ``try`` is often repeated in ``except``.
+        if bound := imports.names.get(name):
+            return self.remember(("import", path, bound[-1]), partial(self.import_value, path, bound[-1])) or ()
+        for star in imports.stars:
+            target = self.find_module(path, self.language_of(path), star.module)
+            if target is not None and (found := self.export(target, name)):
+                return found
+        if path.rpartition(b"/")[2].startswith(b"__init__.py"):
+            module = b"." + name.encode()
+            if (inner := self.find_module(path, "python", module.decode("utf-8", "replace"))) is not None:
+                return (Value(module=inner),)
+        return ()
+
+    def language_of(self, path: bytes) -> str:
+        """Return a file's language; empty where it has no symbols."""
+        symbols = self.open_file(path)
+        return symbols.language if symbols is not None else ""
+
+    def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
+        """Return a cached result or compute it; a cycle gives an unknown result.
+
+        A result that depends on an unfinished outer computation may be incomplete, so it is not cached.
+        """
+        if key in self._known:
+            return self._known[key]
+        depth = len(self._open)
+        if key in self._open or depth >= _MOST_DEPTH or self._steps >= _MOST_STEPS:
+            # A cycle: everything started since then rests on an incomplete result.
+            self._cut = min(self._cut, self._open.get(key, 0))
+            return None
+        self._open[key] = depth
+        self._steps = self._steps + 1 if depth else 0
+        try:
+            found = find()
+        finally:
+            del self._open[key]
+        # No cycle leads to an outer computation, so the result does not depend on the caller.
+        if self._cut >= depth:
+            self._known[key] = found
+            self._cut = _MOST_DEPTH
+        return found
+
+
+_OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy", "elixir", "erlang"})
+"""Languages in which several functions of one name and scope are overloads."""
+
+
+def find_overloads(definition: Definition) -> list[Definition]:
+    """Return the overloads in a definition's scope that count as one function, in order of position."""
+    symbols, own = definition.symbols, definition.index
+    if own < 0 or symbols.kind(own) not in CALLABLE_KINDS or definition.language not in _OVERLOADING | {"python"}:
+        return [definition]
+    alike = [
+        Definition(definition.path, symbols, index)
+        for index in symbols.defining(definition.name)
+        if symbols.parent(index) == symbols.parent(own)
+        and symbols.kind(index) in CALLABLE_KINDS
+        and symbols.container(index) == symbols.container(own)
+    ]
+    if definition.language != "python":
+        return alike
+    whole = without_overloads(alike)  # several complete ones are separate: branches define them
+    is_whole = len(whole) == len(alike) or any(one.key == definition.key for one in whole)
+    only_declared = all(any(b"overload" in line for line in decorators(one)) for one in whole)
+    return [definition] if is_whole and not only_declared else whole
+
+
+def without_overloads(found: list[Definition]) -> list[Definition]:
+    """Return definitions of one name in one scope without overload signatures."""
+    whole = [
+        one
+        for one in found
+        if one.symbols.defined_role(one.index) == "definition"
+        and not (one.language == "python" and any(b"overload" in line for line in decorators(one)))
+    ]
+    # Stub files contain only overloads.
+    return whole or found
+
+
+def decorators(definition: Definition) -> list[bytes]:
+    """Return the decorator lines directly above a Python definition."""
+    symbols, start = definition.symbols, definition.symbols.row(definition.index)[START]
+    found: list[bytes] = []
+    for line in reversed(symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")):
+        if not line.lstrip().startswith(b"@"):
+            break
+        found.append(line)
+    return found

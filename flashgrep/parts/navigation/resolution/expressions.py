@@ -1,0 +1,425 @@
+"""Evaluation of expressions and written types, node by node of a syntax tree; one table for three grammars."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from tree_sitter import Node
+
+from flashgrep.parts.navigation.resolution.exports import OUTSIDE, Exports, Value, Values, decorators
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
+
+MEMBER_OF: Final = {
+    "attribute": ("object", "attribute"),
+    "member_expression": ("object", "property"),
+    "nested_identifier": ("object", "property"),
+    "nested_type_identifier": ("module", "name"),
+    "selector_expression": ("operand", "field"),
+    "qualified_type": ("package", "name"),
+}
+"""Member access nodes: their fields for the object and the member."""
+_NAMES: Final = (
+    "identifier", "type_identifier", "property_identifier", "shorthand_property_identifier", "package_identifier",
+    "field_identifier",
+)  # fmt: skip
+_FIRST: Final = (
+    "await", "await_expression", "parenthesized_expression", "non_null_expression", "type",
+    "type_annotation", "pointer_type", "readonly_type", "parenthesized_type", "satisfies_expression", "constraint",
+    "type_elem", "optional_type",
+)  # fmt: skip
+"""Nodes with the value of their first part."""
+_EITHER: Final = (
+    "boolean_operator", "binary_expression", "union_type", "intersection_type", "binary_operator", "tuple",
+)  # fmt: skip
+_LITERALS: Final = (
+    "concatenated_string", "integer", "float", "true", "false", "none", "number", "template_string", "regex",
+    "undefined", "null", "comparison_operator", "not_operator", "predefined_type", "literal_type", "int_literal",
+    "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
+    "template_literal_type",
+)  # fmt: skip
+_COMPARING: Final = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"})
+_TYPED_BY_ARGUMENT: Final = {"python": ("cast", "typing.cast", "t.cast"), "go": ("new", "make")}
+"""Functions whose first argument is the type of their result."""
+_COLLECTIONS: Final = (
+    "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
+)  # fmt: skip
+_TRANSPARENT: Final = frozenset({
+    "Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Promise", "Awaitable",
+    "Readonly", "Partial", "NonNullable", "Awaited", "Coroutine", "Omit", "Pick", "Extract", "Exclude",
+})  # fmt: skip
+"""Generic types that stand for their arguments."""
+
+
+class Expressions(Exports):
+    """Evaluates expressions and types in one state of a project."""
+
+    @abstractmethod
+    def scopes_within(self, definition: Definition) -> FileScopes | None:
+        """Return the scopes of a definition."""
+
+    @abstractmethod
+    def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
+        """Return what a bare name at a position refers to; None if no known binding exists."""
+
+    @abstractmethod
+    def members(self, values: Values, name: str) -> Values:
+        """Return the members of values by name."""
+
+    @abstractmethod
+    def dereference(self, values: Values) -> Values:
+        """Return values with variables replaced by their values."""
+
+    @abstractmethod
+    def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
+        """Return the bases of a type, and whether all of them are in the project."""
+
+    @abstractmethod
+    def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
+        """Return what a generic alias means with its arguments."""
+
+    # Expressions
+
+    def infer(self, file: FileScopes, node: Node | None) -> Values:
+        """Return the values of an expression; empty if unknown."""
+        how = _INFERRED.get(node.type) if node is not None else None
+        if node is None or how is None:
+            return ()
+        # Cached by node: an expression is evaluated for each use of the variable it is assigned to.
+        return self.remember(("infer", file.path, node.id), lambda: how(self, file, node)) or ()
+
+    def infer_name(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a bare name."""
+        return self.dereference(self.find_name(file.path, file.text(node), node.start_byte) or ())
+
+    def infer_member(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a member access."""
+        whole, part = (node.child_by_field_name(one) for one in MEMBER_OF[node.type])
+        return self.dereference(self.members(self.infer(file, whole), file.text(part))) if part is not None else ()
+
+    def infer_call(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a call."""
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None:
+            return ()
+        name, first = file.text(function), nth(arguments, 0)
+        if name == "super":
+            return self.infer_super(file, node)
+        if first is not None and name in _TYPED_BY_ARGUMENT.get(self.language_of(file.path), ()):
+            return self.type_of(file, first)
+        return self.call(self.infer(file, function), 0)
+
+    def infer_new(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate ``new X()``."""
+        return as_instances(self.infer(file, node.child_by_field_name("constructor")))
+
+    def infer_this(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate ``this``."""
+        own = self.class_around(file, node.start_byte)
+        return (Value(own, is_instance=True),) if own is not None else ()
+
+    def infer_super(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate ``super``: the bases of the enclosing class."""
+        own = self.class_around(file, node.start_byte)
+        if own is None:
+            return ()
+        return tuple(Value(base, is_instance=True) for base in self.bases(own)[0]) or (OUTSIDE,)
+
+    def infer_cast(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an expression with an explicit type: a cast, a composite literal."""
+        written = node.child_by_field_name("type") or nth(node, -1)
+        if written is None or file.text(node).endswith("as const"):
+            return self.infer(file, nth(node, 0))
+        return self.type_of(file, written)
+
+    def infer_either(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an expression with alternatives; comparisons have none."""
+        if operator_of(file, node) in _COMPARING:
+            return (OUTSIDE,)
+        return distinct(value for part in parts_of(node) for value in self.infer(file, part))
+
+    def infer_condition(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate ``a if b else c`` and ``b ? a : c``."""
+        parts = parts_of(node)
+        # Without the condition, which is first in JavaScript and second in Python.
+        kept = parts[1:] if node.type == "ternary_expression" else [*parts[:1], *parts[2:]]
+        return distinct(value for part in kept for value in self.infer(file, part))
+
+    def infer_element(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an element of a collection; a generic class with its arguments is that class."""
+        values = self.infer(file, nth(node, 0))
+        elements = tuple(element for one in values for element in one.elements)
+        return elements or tuple(one for one in values if one.definition is not None and not one.is_instance)
+
+    def infer_first(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a node that has the value of its first part."""
+        return self.infer(file, node.child_by_field_name("operand") or nth(node, 0))
+
+    def infer_unary(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a unary operator: in Go a channel receive, a dereference or an address."""
+        operator = operator_of(file, node)
+        values = self.infer(file, node.child_by_field_name("operand"))
+        if operator == "<-":
+            return tuple(inner for one in values for inner in one.elements)
+        return values if operator in {"&", "*"} else (OUTSIDE,)
+
+    def infer_value(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a node with a name or a key before its value."""
+        return self.infer(file, node.child_by_field_name("value"))
+
+    def infer_collection(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a collection by its first element."""
+        return (Value(elements=self.infer(file, nth(node, 0))),)
+
+    def infer_outside(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a literal or a built-in type; ``any`` may be anything."""
+        return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
+
+    def infer_function(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an anonymous function: only its result is known."""
+        given = self._result_of(file, node, 0, -1)
+        return (Value(results=given),) if given else ()
+
+    def infer_object(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an object literal or type: its members are the names in it."""
+        return (Value(literal=(file.path, node.start_byte)),)
+
+    # Calls
+
+    def call(self, values: Values, position: int) -> Values:
+        """Return the result of calling values; of several results (Go), the one at a position."""
+        found: list[Value] = []
+        for one in values:
+            definition = one.definition
+            if definition is None:
+                found += one.results or (OUTSIDE,)
+            elif one.is_instance:
+                found += self._call_instance(definition)
+            elif definition.kind in TYPE_KINDS | {"type"}:
+                found.append(Value(definition, is_instance=True))
+            elif definition.kind in CALLABLE_KINDS:
+                found += self.find_result(definition, position)
+        return distinct(found)
+
+    def _call_instance(self, definition: Definition) -> Values:
+        """Return the result of calling an object with a call signature or ``__call__``."""
+        if definition.language == "python":
+            return self.call(self.members((Value(definition, is_instance=True),), "__call__"), 0)
+        file, node = self.node_of(definition)
+        body = node.child_by_field_name("body") if node is not None else None
+        calls = [part for part in body.named_children if part.type == "call_signature"] if body is not None else []
+        typed = [part.child_by_field_name("return_type") for part in calls]
+        return distinct(value for one in typed if file is not None for value in self.type_of(file, one))
+
+    def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
+        """Return the file of a definition, and the node around its name."""
+        file = self.scopes_within(definition)
+        word = file.node_at(definition.key[1]) if file is not None else None
+        return file, word.parent if word is not None else None
+
+    def find_result(self, function: Definition, position: int) -> Values:
+        """Return a function's result: its annotation, otherwise from its return statements."""
+        found = self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
+        if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
+            return tuple(inner for one in found for inner in one.elements)  # the target of ``with``
+        return found
+
+    def _find_result(self, function: Definition, position: int) -> Values:
+        file, node = self.node_of(function)
+        if file is None or node is None:
+            return ()
+        if node.type in {"variable_declarator", "public_field_definition", "field_definition", "pair"}:
+            node = node.child_by_field_name("value") or node
+        return self._result_of(file, node, position, function.key[1])
+
+    def _result_of(self, file: FileScopes, node: Node, position: int, name: int) -> Values:
+        """Return the result of a function's node; ``name``: the offset of its name, or -1."""
+        typed = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        if typed is not None and typed.type == "parameter_list":
+            result = nth(typed, position)
+            return self.type_of(file, result.child_by_field_name("type")) if result is not None else ()
+        if typed is not None:
+            return self.type_of(file, typed)
+        around = file.scope_at(node.end_byte - 1)
+        scope = file.scope_of(name) or (file.scopes[around] if around != MODULE else None)
+        if scope is None or scope.start < node.start_byte or self.language_of(file.path) == "go":
+            return ()
+        if scope.yielded:
+            return (Value(elements=distinct(value for one in scope.yielded for value in self.infer(file, one))),)
+        return distinct(value for one in scope.returned for value in self.infer(file, one))
+
+    # Types
+
+    def type_of(self, file: FileScopes, node: Node | None) -> Values:
+        """Return the value of something declared with a type."""
+        how = _TYPED.get(node.type) if node is not None else None
+        if node is None or how is None:
+            return ()
+        return self.remember(("type", file.path, node.id), lambda: how(self, file, node)) or ()
+
+    def type_name(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a type's name."""
+        if file.text(node) == "Self":
+            return self.infer_this(file, node)
+        if file.text(node) in {"Any", "any", "typing.Any"}:
+            return ()
+        values = self.infer(file, node)
+        if not values and node.type in _NAMES and self.find_name(file.path, file.text(node), node.start_byte) is None:
+            return (OUTSIDE,)
+        return as_instances(inner for one in values for inner in self._follow_alias(one))
+
+    def type_forward(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a type that is quoted because it is defined later."""
+        written = file.text(node).strip("\"' ")
+        found: list[Value] = []
+        for name in [written.partition("[")[0]] if "[" in written else written.split("|"):
+            first, *rest = name.strip().split(".")
+            values = self.find_name(file.path, first, node.start_byte) if first.isidentifier() else ()
+            values = self.dereference(values or ())
+            for part in rest:
+                values = self.dereference(self.members(values, part))
+            found += values
+        return as_instances(one for one in found if one.definition is not None)
+
+    def type_generic(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a generic type with its arguments."""
+        head, *arguments = parts_of(node) or [node]
+        given = [inner for one in arguments for inner in (parts_of(one) if one.type.startswith("type_") else [one])]
+        name = file.text(head).rpartition(".")[2]
+        if name in {"type", "Type"} and given:
+            return tuple(Value(one.definition) for one in self.type_of(file, given[0]) if one.definition)
+        if name in _TRANSPARENT:
+            return distinct(value for one in given for value in self.type_of(file, one))
+        if name == "ReturnType" and given:
+            return self.call(self.type_of(file, given[0]), 0)
+        if name == "Callable" and len(given) > 1:
+            return (Value(results=self.type_of(file, given[-1])),)
+        if name in {"Generator", "AsyncGenerator"} and given:  # the other arguments are the sent and returned types
+            given = given[:1]
+        applied = (value for one in self.infer(file, head) for value in self.apply_alias(one, file, given))
+        values = distinct(applied) or self.type_of(file, head)
+        if not given or any(one.definition is not None or one.results or one.literal for one in values):
+            return values
+        return (Value(elements=self.type_of(file, given[-1])),)
+
+    def find_index_type(self, file: FileScopes, offset: int) -> Values:
+        """Return the type of members that an index signature, ``{ [key: string]: T }``, at a position declares."""
+        brace = file.node_at(offset)
+        parts = parts_of(brace.parent) if brace is not None and brace.parent is not None else []
+        typed = [one.child_by_field_name("type") for one in parts if one.type == "index_signature"]
+        return distinct(value for one in typed for value in self.type_of(file, one))
+
+    def type_collection(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate the type of a list, a map or a channel."""
+        element = node.child_by_field_name("element") or node.child_by_field_name("value")
+        return (Value(elements=self.type_of(file, element or nth(node, -1))),)
+
+    def type_either(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a union or another type with alternatives."""
+        return distinct(value for part in parts_of(node) for value in self.type_of(file, part))
+
+    def type_function(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a function type."""
+        written = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        return (Value(results=self.type_of(file, written)),)
+
+    def type_condition(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a conditional type: either branch."""
+        parts = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
+        return distinct(value for part in parts for value in self.type_of(file, part))
+
+    def type_first(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a type that stands for its first part."""
+        return self.type_of(file, nth(node, 0))
+
+    def _follow_alias(self, value: Value) -> Values:
+        """Return what a type alias stands for."""
+        definition = value.definition
+        if definition is None or definition.kind != "type":
+            return (value,)
+        file, node = self.node_of(definition)
+        # Go: ``type A B`` declares a new type with its own methods.
+        if file is None or node is None or node.type == "type_spec":
+            return (value,)
+        written = node.child_by_field_name("value") or node.child_by_field_name("type")
+        return self.type_of(file, written) or (value,)
+
+    def class_of(self, file: FileScopes, scope: int) -> Definition | None:
+        """Return the definition a scope belongs to."""
+        symbols, name = self.open_file(file.path), file.scopes[scope].name
+        index = symbols.index_at(name) if symbols is not None and name >= 0 else -1
+        return Definition(file.path, symbols, index) if symbols is not None and index >= 0 else None
+
+    def class_around(self, file: FileScopes, offset: int) -> Definition | None:
+        """Return the class around a position."""
+        scope = file.scope_at(offset)
+        while scope != MODULE and not file.scopes[scope].is_class:
+            scope = file.scopes[scope].parent
+        return self.class_of(file, scope) if scope != MODULE else None
+
+
+def parts_of(node: Node) -> list[Node]:
+    """Return the children of a node without comments, which may occur anywhere."""
+    return [part for part in node.named_children if not part.is_extra]
+
+
+def operator_of(file: FileScopes, node: Node) -> str:
+    """Return an expression's operator, or an empty string."""
+    operator = node.child_by_field_name("operator")
+    return file.text(operator) if operator is not None else ""
+
+
+def nth(node: Node | None, position: int) -> Node | None:
+    """Return a part of a node by position; None if it has fewer."""
+    parts = parts_of(node) if node is not None else []
+    return parts[position] if position < len(parts) and parts else None
+
+
+def as_instances(values: Iterable[Value]) -> Values:
+    """Return instances of the project's definitions; other values stay as they are."""
+    return distinct(Value(one.definition, is_instance=True) if one.definition is not None else one for one in values)
+
+
+def distinct(values: Iterable[Value]) -> Values:
+    """Return values without duplicates."""
+    return tuple({one.key: one for one in values}.values())
+
+
+_How = Callable[[Expressions, FileScopes, Node], Values]
+_INFERRED: Final[dict[str, _How]] = {
+    **dict.fromkeys(_NAMES, Expressions.infer_name),
+    **dict.fromkeys(MEMBER_OF, Expressions.infer_member),
+    **dict.fromkeys(("call", "call_expression"), Expressions.infer_call),
+    "new_expression": Expressions.infer_new,
+    "this": Expressions.infer_this,
+    "super": Expressions.infer_super,
+    **dict.fromkeys(
+        ("as_expression", "type_assertion_expression", "type_conversion_expression", "composite_literal"),
+        Expressions.infer_cast,
+    ),
+    **dict.fromkeys(_EITHER, Expressions.infer_either),
+    **dict.fromkeys(("conditional_expression", "ternary_expression"), Expressions.infer_condition),
+    **dict.fromkeys(("subscript", "subscript_expression", "index_expression"), Expressions.infer_element),
+    **dict.fromkeys(_FIRST, Expressions.infer_first),
+    "unary_expression": Expressions.infer_unary,
+    **dict.fromkeys(("pair", "named_expression"), Expressions.infer_value),
+    **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
+    "object": Expressions.infer_object,
+    **dict.fromkeys(("arrow_function", "function_expression"), Expressions.infer_function),
+    **dict.fromkeys((*_LITERALS, "string"), Expressions.infer_outside),
+}
+_TYPED: Final[dict[str, _How]] = {
+    **dict.fromkeys((*_NAMES, *MEMBER_OF), Expressions.type_name),
+    "string": Expressions.type_forward,
+    "this_type": Expressions.infer_this,
+    **dict.fromkeys(("generic_type", "subscript"), Expressions.type_generic),
+    **dict.fromkeys(("array_type", "slice_type", "map_type", "channel_type"), Expressions.type_collection),
+    **dict.fromkeys(_EITHER, Expressions.type_either),
+    **dict.fromkeys(_FIRST, Expressions.type_first),
+    "type_query": Expressions.infer_first,
+    "conditional_type": Expressions.type_condition,
+    "function_type": Expressions.type_function,
+    "object_type": Expressions.infer_object,
+    **dict.fromkeys(_LITERALS, Expressions.infer_outside),
+}

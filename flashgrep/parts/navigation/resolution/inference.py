@@ -1,0 +1,498 @@
+"""What a name at a position refers to: found through scopes, imports and the types of receivers.
+
+For Python, JavaScript, TypeScript and Go. Names are followed through scopes, imports, re-exports and aliases to their
+definitions. The type of an expression is inferred from annotations, constructors, return statements, fields and bases,
+as a type checker would do, except for generics and control flow.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from flashgrep.base.lazy import LazyAttribute
+from flashgrep.parts.navigation.resolution.callbacks import Callbacks
+from flashgrep.parts.navigation.resolution.exports import OUTSIDE, Value, Values, decorators, without_overloads
+from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF, distinct, nth
+from flashgrep.parts.navigation.resolution.linkage import Includes
+from flashgrep.parts.navigation.resolution.plain_text import (
+    find_methods,
+    find_own_class,
+    find_part,
+    find_part_of_members,
+    find_self,
+    find_this,
+    is_followed_by_point,
+    is_getter,
+    is_on_super,
+    read_base,
+    read_chain,
+)
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.imports import DEFAULT, ECMA
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import MODULE, Binding, FileScopes
+from flashgrep.parts.symbols.symbol_source import scopes_of, scopes_of_part
+
+_VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
+
+_WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
+_PARTS_PAY: Final = 2
+"""A file is parsed as a whole once its parts would exceed its size divided by this."""
+
+
+class Names(Callbacks):
+    """Resolves names in one state of a project and caches the results."""
+
+    @LazyAttribute
+    def includes(self) -> Includes:
+        """Return the resolver of C includes."""
+        return Includes(self._modules.source, self.open_file)
+
+    @LazyAttribute
+    def _scopes(self) -> dict[bytes, FileScopes | None]:
+        return {}
+
+    @LazyAttribute
+    def _bound(self) -> dict[tuple[bytes, str, int, bool], list[int]]:
+        """Up to two offsets that may bind a name, by file, name and outermost enclosing definition."""
+        return {}
+
+    def scopes_of(self, path: bytes) -> FileScopes | None:
+        """Return a file's scopes; parses the file if necessary."""
+        if path not in self._scopes:
+            symbols = self.open_file(path)
+            self._scopes[path] = scopes_of(path, symbols) if symbols is not None else None
+        return self._scopes[path]
+
+    @LazyAttribute
+    def _parts(self) -> dict[tuple[bytes, tuple[tuple[int, int], ...]], FileScopes | None]:
+        return {}
+
+    @LazyAttribute
+    def _parsed(self) -> Counter[bytes]:
+        """How many bytes of each file were parsed in parts."""
+        return Counter()
+
+    def scopes_around(self, path: bytes, offset: int) -> FileScopes | None:
+        """Return the scopes around a position; if a part of the file suffices, without the file's own scope."""
+        symbols = self.open_file(path)
+        return self._find_scopes(path, symbols, symbols.enclosing(offset)) if symbols is not None else None
+
+    def scopes_within(self, definition: Definition) -> FileScopes | None:
+        """Return the scopes of a definition, like ``scopes_around`` for a position in it."""
+        return self._find_scopes(definition.path, definition.symbols, definition.index)
+
+    def _scopes_of_members(self, owner: Definition, name: str) -> FileScopes | None:
+        """Return the scopes of a type, parsed only as far as they bind a name."""
+        symbols = owner.symbols
+        part = find_part_of_members(symbols, owner.index, name) if owner.path not in self._scopes else ()
+        return self._find_scopes(owner.path, symbols, owner.index, part)
+
+    def _find_scopes(
+        self, path: bytes, symbols: FileSymbols, index: int, part: tuple[tuple[int, int], ...] = ()
+    ) -> FileScopes | None:
+        if symbols.kept is not None or path in self._scopes or not (part := part or find_part(symbols, index)):
+            return self.scopes_of(path)
+        if (path, part) not in self._parts:
+            self._parsed[path] += sum(end - start for start, end in part)
+            if self._parsed[path] * _PARTS_PAY > len(symbols.data):
+                return self.scopes_of(path)
+            self._parts[path, part] = scopes_of_part(path, symbols, part)
+        return self._parts[path, part]
+
+    # Names
+
+    def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
+        """Return what a bare name at a position refers to; None if no known binding exists."""
+        symbols = self.open_file(path)
+        if symbols is None:
+            return None
+        around = outermost = symbols.enclosing(offset)
+        while around >= 0:
+            outermost, around = around, symbols.parent(around)
+        is_asked = is_followed_by_point(symbols, name, offset)  # an object in a member access binds nothing itself
+        key = (path, name, outermost, is_asked)
+        if key not in self._bound:
+            self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
+        # If bindings were not recorded, two candidates suffice: one may be the use itself, which does not bind.
+        is_told = symbols.parsed.bound is not None
+        is_bound = any(is_told or at != offset for at in self._bound[key])
+        file = self.scopes_around(path, offset) if is_bound else None
+        held: Values = ()
+        for scope in file.around(offset) if file is not None else ():
+            if file is None or scope == MODULE:
+                break
+            imported = [one for one in self.imports_of(path).names.get(name, []) if file.scope_at(one.offset) == scope]
+            if imported:
+                return self.import_value(path, imported[-1])
+            bindings = file.scopes[scope].names.get(name, [])
+            if bindings and all(one.is_set_only for one in bindings):
+                held = held or self._find_meaning(file, bindings)
+                continue  # it is declared further out
+            if bindings and (symbols.language == "python" or not file.scopes[scope].is_class):
+                is_own = len(bindings) > 1 and file.scope_at(offset) == scope
+                found = self._find_meaning(file, file.reaching(bindings, offset) if is_own else bindings)
+                return distinct([*found, *held])
+        if found := distinct([*self.find_in_module(path, name), *held]):
+            return found
+        return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
+
+    def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
+        """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
+        held: list[Value] = []
+        defined: list[Definition] = []
+        symbols = self.open_file(file.path)
+        # Overloads of a class's method count only if none of them has a body.
+        words = [(one, file.node_at(one.offset)) for one in bindings] if len(bindings) > 1 else ()
+        written = [one for one, word in words if getattr(word and word.parent, "type", "") != "method_signature"]
+        for one in written or bindings:
+            is_private = symbols is not None and symbols.data.startswith(b"#", one.offset)  # not a part of its name
+            index = symbols.index_at(one.offset + is_private) if symbols is not None else -1
+            if symbols is not None and index >= 0:
+                defined.append(Definition(file.path, symbols, index))
+            else:
+                held += (replace(value, is_variable=True) for value in self._evaluate(file, one))
+        return distinct([*(Value(one) for one in without_overloads(defined)), *held])
+
+    def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
+        """Return the values that a binding's type or initial value implies."""
+        said = binding.type or binding.value
+        key = ("binding", file.path, binding.offset, said.id if said is not None else 0)
+        return self.remember(key, lambda: self._find_value(file, binding)) or ()
+
+    def _find_value(self, file: FileScopes, binding: Binding) -> Values:
+        if binding.type is not None:
+            values = self.type_of(file, binding.type)
+            if binding.way == "many":
+                return (Value(elements=values),)
+        elif binding.value is None:
+            finders = (self._find_self, self._find_fixture, self.infer_parameter) if binding.kind == "parameter" else ()
+            return next(filter(None, (find(file, binding) for find in finders)), ())
+        elif binding.value.type == "expression_list":
+            return self._find_item(file, binding)
+        else:
+            values = self.infer(file, binding.value)
+        if binding.way == "element":
+            return tuple(inner for one in values for inner in one.elements)
+        if binding.member:
+            return self.dereference(self.members(values, binding.member))
+        return () if binding.way == "unpacked" else values
+
+    def _find_self(self, file: FileScopes, binding: Binding) -> Values:
+        """Return the receiver of a method if a parameter stands for it."""
+        scope, word = file.scope_at(binding.offset), file.node_at(binding.offset)
+        around = file.scopes[scope].parent if scope != MODULE else MODULE
+        text = file.text(word) if word is not None else ""
+        if around == MODULE or not file.scopes[around].is_class or text not in {"self", "cls", "mcs"}:
+            return ()
+        own = self.class_of(file, around)
+        return (Value(own, is_instance=text == "self"),) if own is not None else ()
+
+    def _find_fixture(self, file: FileScopes, binding: Binding) -> Values:
+        """Return what pytest passes for a parameter: the result of the nearest fixture of that name."""
+        symbols, word = self.open_file(file.path), file.node_at(binding.offset)
+        index = symbols.enclosing(binding.offset) if symbols is not None else -1
+        if symbols is None or word is None or index < 0 or symbols.language != "python":
+            return ()
+        user = Definition(file.path, symbols, index)
+        if not user.name.startswith("test") and not _is_fixture(user):
+            return ()
+        folder, name = file.path.rpartition(b"/")[0], file.text(word)
+        places = [file.path]
+        while folder:
+            places.append(folder + b"/conftest.py")
+            folder = folder.rpartition(b"/")[0]
+        for path in (*places, b"conftest.py"):
+            symbols = self.open_file(path)
+            for at in symbols.words(name.encode(), fold=False) if symbols is not None else ():
+                own = symbols.index_at(at) if symbols is not None else -1
+                fixture = Definition(path, symbols, own) if symbols is not None and own >= 0 else None
+                if fixture is not None and fixture.key != user.key and _is_fixture(fixture):
+                    given = self.find_result(fixture, 0)
+                    return distinct(inner for one in given for inner in one.elements or (one,))
+        return ()
+
+    def _find_item(self, file: FileScopes, binding: Binding) -> Values:
+        """Return the value of one name in ``a, b := f(), g()`` or ``a, b := f()``."""
+        word, listed = file.node_at(binding.offset), binding.value
+        if word is None or word.parent is None or listed is None:
+            return ()
+        places = [one.start_byte for one in word.parent.named_children if one.type == "identifier"]
+        at = places.index(binding.offset) if binding.offset in places else 0
+        first = nth(listed, 0)
+        if first is not None and listed.named_child_count == 1 and first.type == "call_expression" and at:
+            return self.call(self.infer(file, first.child_by_field_name("function")), at)
+        return self.infer(file, nth(listed, at))
+
+    def dereference(self, values: Values) -> Values:
+        """Return values with variables replaced by their values."""
+        found: list[Value] = []
+        for one in values:
+            definition = one.definition
+            if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
+                found.append(one)
+                continue
+            offset, owner = definition.key[1], self.owner_of(definition)
+            if owner is not None and owner.path == definition.path:
+                file = self._scopes_of_members(owner, definition.name)
+            else:
+                file = self.scopes_around(definition.path, offset)
+            if file is not None:
+                hash_sign = "#" * definition.symbols.data.startswith(b"#", offset - 1)  # a private name of JavaScript
+                offset -= len(hash_sign)
+                for binding in file.names_of(file.scope_at(offset)).get(hash_sign + definition.name, []):
+                    # Other assignments to the name also count: the first is often ``None``.
+                    if binding.offset == offset or binding.kind == "name":
+                        found += self._evaluate(file, binding)
+        return distinct(found)
+
+    # Members
+
+    def members(self, values: Values, name: str) -> Values:
+        """Return the member of a module, a class or an object; empty if unknown."""
+        found: list[Value] = []
+        for one in values:
+            if one.definition is not None:
+                found += self.member(one.definition, name)
+            elif one.literal is not None:
+                path, offset = one.literal
+                file = self.scopes_around(path, offset)
+                if file is not None and (at := file.scope_at(offset)) != MODULE:
+                    bindings = file.scopes[at].names.get(name)
+                    found += self._find_meaning(file, bindings) if bindings else self.find_index_type(file, offset)
+            elif one.module is None:
+                found.append(OUTSIDE)
+            elif exported := self.export(one.module, name):
+                found += exported
+        return distinct(found)
+
+    def member(self, owner: Definition, name: str) -> Values:
+        """Return a type's member by name; its bases are searched after the type itself."""
+        return self.remember(("member", owner.key, name), lambda: self._find_member(owner, name)) or ()
+
+    def _find_member(self, owner: Definition, name: str) -> Values:
+        if owner.kind in CALLABLE_KINDS:
+            # JavaScript adds members to functions and their instances from outside: ``Reply.prototype.send = ...``
+            named = self.definitions(name) if owner.language in ECMA else ()
+            # Only in the same file: elsewhere another function may have the name.
+            set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
+            return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
+        if owner.language == "go":
+            methods = self.methods_of(name).get((owner.path.rpartition(b"/")[0], owner.name), ())
+            if methods:
+                return tuple(map(Value, methods))
+        # TypeScript merges interfaces, classes and namespaces of one name.
+        parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
+        for part in [owner, *(one for one in parts if one.key != owner.key)]:
+            if (own := self._find_own(part, name)) is not None:
+                return self._follow_properties(own)
+        bases, is_whole = self.bases(owner)
+        for base in bases:
+            if owner.language == "go" and base.name == name:  # an embedded type is also a field
+                return (Value(base, is_instance=True),)
+            found = self.member(base, name)
+            if any(one.definition is not None or one.literal for one in found):
+                return found
+            is_whole = is_whole and not found  # an external base may have it, if no other base does
+        return () if is_whole else (OUTSIDE,)
+
+    def _decorate(self, function: Definition) -> Values:
+        """Return what a decorated Python function becomes, if a decorator turns it into something in the project."""
+        file = self.scopes_of(function.path) if function.language == "python" else None
+        word = file.node_at(function.key[1]) if file is not None else None
+        around = word.parent.parent if word is not None and word.parent is not None else None
+        if file is None or around is None or around.type != "decorated_definition":
+            return ()
+        written = (nth(one, 0) for one in around.named_children if one.type == "decorator")
+        made = (self.call(self.infer(file, one), 0) for one in written)
+        ours = (tuple(one for one in values if one.definition is not None) for values in made)
+        return next(filter(None, ours), ())
+
+    def _find_own(self, owner: Definition, name: str) -> Values | None:
+        """Return the type's own member by name; None if nothing in the type binds the name."""
+        is_plain = owner.language == "python" or (
+            owner.language in _WITH_CLASSES and owner.kind in {"class", "interface"}
+        )
+        methods = find_methods(owner.symbols, owner.index, name) if is_plain else None
+        if methods is not None:
+            defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
+            return tuple(map(Value, defined)) or None
+        file = self._scopes_of_members(owner, name)
+        scope = file.scope_of(owner.key[1]) if file is not None else None
+        bindings = scope.names.get(name) if scope is not None else None
+        return self._find_meaning(file, bindings) if file is not None and bindings else None
+
+    def _follow_properties(self, values: Values) -> Values:
+        """Add the results of methods that are read like fields."""
+        found: list[Value] = []
+        for one in values:
+            found.append(one)
+            definition = one.definition
+            if definition is None or definition.kind != "method":
+                continue
+            if definition.language == "python":
+                is_read = any(b"property" in line for line in decorators(definition))
+            else:
+                is_read = definition.language in ECMA and is_getter(definition.symbols, definition.key[1])
+            if is_read:
+                found += self.find_result(definition, 0)
+        return distinct(found)
+
+    def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
+        """Return the bases of a type, and whether all of them are in the project."""
+        found = self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
+        return [one.definition for one in found if one.definition is not None], all(one.definition for one in found)
+
+    def _find_bases(self, owner: Definition) -> Values:
+        symbols = owner.symbols
+        found: list[Value] = []
+        for offset in symbols.bases(owner.index):
+            if (chain := read_base(symbols, offset)) is not None:
+                values = self._infer_chain(owner.path, symbols, *chain)
+                # An unknown base may have any member, so callers must know about it.
+                found += [Value(one.definition) for one in values] or [OUTSIDE]
+                continue
+            file = self.scopes_around(owner.path, offset)
+            node = file.node_at(offset) if file is not None else None
+            if file is None or node is None:
+                continue
+            while node.parent is not None and node.parent.type in MEMBER_OF:
+                node = node.parent
+            found += [Value(one.definition) for one in self.infer(file, node)] or [OUTSIDE]
+        # A class that names itself as its base, through an import of its own name, would never end.
+        return tuple(one for one in found if one.definition is None or one.definition.key != owner.key)
+
+    def owner_of(self, member: Definition) -> Definition | None:
+        """Return the type a method or field belongs to."""
+        above = member.symbols.parent(member.index)
+        if above >= 0:
+            is_type = member.symbols.kind(above) in TYPE_KINDS
+            return Definition(member.path, member.symbols, above) if is_type else None
+        if member.language != "go" or not member.owner:
+            return None
+        symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
+        # Usually it is in the same file; otherwise it is looked up by name.
+        for index in symbols.defining(member.owner):
+            if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
+                return Definition(member.path, symbols, index)
+        beside = (one for one in self.definitions(member.owner) if one.path.rpartition(b"/")[0] == folder)
+        return next((one for one in beside if one.kind in kinds), None)
+
+    @LazyAttribute
+    def _above(self) -> dict[tuple[bytes, int], AbstractSet[tuple[bytes, int]]]:
+        return {}
+
+    def ancestors(self, owner: Definition) -> AbstractSet[tuple[bytes, int]]:
+        """Return the keys of all direct and indirect bases of a type."""
+        if owner.key in self._above:
+            return self._above[owner.key]
+        # Stored before it is filled: in code being edited, types may derive from each other.
+        found = self._above[owner.key] = set[tuple[bytes, int]]()
+        waiting = [owner]
+        while waiting:
+            for base in self.bases(waiting.pop())[0]:
+                if base.key not in found:
+                    found.add(base.key)
+                    waiting.append(base)
+        return found
+
+    def find_default_names(self, module: bytes, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str, bool]]:
+        """Yield the files that import a file's default export, each with its local name and whether it is re-exported.
+
+        The local name is arbitrary, but the import names the file; ``paths``: the files to examine.
+        """
+        for path in paths:
+            if (language := self.language_of(path)) not in ECMA:
+                continue
+            known = self.imports_of(path)
+            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
+                if one.name == DEFAULT and one.module and self.find_module(path, language, one.module) == module:
+                    yield path, one.local, one.local in known.exports
+
+    # Uses
+
+    def resolve(self, path: bytes, name: str, offset: int) -> Values | None:
+        """Return what a use of a name refers to; variables stand for themselves; None: unknown."""
+        return self.remember(("use", path, offset), lambda: self._resolve(path, name, offset))
+
+    def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
+        symbols = self.open_file(path)
+        # The dot may be on the line before.
+        before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
+        if before.endswith(b".#"):  # a private member
+            name, before = f"#{name}", before[:-1]
+        if not before.endswith(b".") or before.endswith(b"..."):
+            found = self.find_name(path, name, offset)
+            # In Python a name that nothing binds is a builtin.
+            return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
+        if symbols is not None and symbols.role(offset) != "import":
+            values = self._infer_receiver(path, symbols, offset)
+            if values is not None:
+                return self.members(values, name) or None
+        file = self.scopes_around(path, offset)
+        node = file.node_at(offset) if file is not None else None
+        around = node.parent if node is not None else None
+        if file is None or around is None or around.type not in MEMBER_OF:
+            return None
+        return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
+
+    def _infer_receiver(self, path: bytes, symbols: FileSymbols, offset: int) -> Values | None:
+        """Return the values of a member's receiver if the text alone shows them; None: the tree is needed."""
+        if symbols.language == "python" and is_on_super(symbols, offset):
+            own = find_own_class(symbols, offset)
+            bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []
+            return tuple(Value(base, is_instance=True) for base in bases) or ((OUTSIDE,) if own >= 0 else ())
+        chain = read_chain(symbols, offset - 1) if symbols.data[offset - 1 : offset] == b"." else None
+        if chain is not None and chain[0][0] == "this" and find_this(symbols, chain[1]) is None:
+            return None
+        return self._infer_chain(path, symbols, *chain) if chain is not None else None
+
+    def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
+        """Return the values of ``a.b.c`` at a position, as ``infer`` does for its nodes."""
+        own = None
+        if symbols.language == "python" and names[0] in {"self", "cls"}:
+            own = find_self(symbols, names[0], start)
+        elif names[0] == "this":
+            own = find_this(symbols, start)
+        if own is not None:
+            values: Values = (Value(Definition(path, symbols, own), is_instance=names[0] != "cls"),)
+        else:
+            values = self.dereference(self.find_name(path, names[0], start) or ())
+        for name in names[1:]:
+            values = self.dereference(self.members(values, name))
+        return values
+
+
+def _is_fixture(function: Definition) -> bool:
+    return any(b"fixture" in line for line in decorators(function))
+
+
+def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:
+    """Yield the offsets within the outermost enclosing definition that may bind a name in a scope below the file's.
+
+    Yields nothing if parsing found no binding of the name there: most files then need no tree. ``is_asked``: a member
+    is accessed on the name, so other places where that is so are skipped.
+    """
+    start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
+    for at in symbols.words(name.encode(), fold=False, start=start, end=end):
+        if symbols.data[at - 1 : at] != b".":
+            own = symbols.index_at(at)
+            # A file's outermost definitions are found by name; a definition inside a callback is not one of them.
+            line = symbols.data.rfind(b"\n", 0, at) + 1
+            is_inner = symbols.language in ECMA and symbols.data[line : line + 1].isspace()
+            if own >= 0 and symbols.parent(own) < 0 and not is_inner:
+                continue
+            may_bind = own >= 0 or symbols.parsed.may_bind(at)
+            if not may_bind and outermost < 0:
+                continue
+            role = symbols.role(at)
+            if not may_bind and role != "import":
+                continue
+            if is_asked and role == "reference" and is_followed_by_point(symbols, name, at):
+                continue
+            if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
+                yield at

@@ -1,0 +1,256 @@
+"""Whether a bare name is a parameter or a local variable, by the text, in languages without described scopes.
+
+Such a name hides a member or a function of the same name. The outermost function is read up to the position: most files
+of a question have no syntax tree, and parsing takes a hundred times as long.
+"""
+
+import re
+from bisect import bisect_left
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME_END, START, TYPE_KINDS
+
+_MOST_TEXT: Final = 50_000
+"""Most bytes of a function searched for declarations."""
+_MOST_HEAD: Final = 1_500
+"""Bytes after a function's name that are searched for its parameters."""
+_MOST_BEHIND: Final = 100
+"""Bytes after a name that are searched for signs of a declaration."""
+# Sources are untrusted, so every repetition is bounded.
+_WORD_FIRST: Final = rb"\b(?:val|var|let)\s{1,9}(?:mut\s+|ref\s+)?(?:%s\b|\([^()=]{0,200}\b%s\b)"
+_ARROW: Final = (
+    rb"[{(,|]\s{0,99}%s\s{0,9}(?::[^(){}=]{0,99})?(?:,[\w\s,:]{0,200})?\)?\s{0,9}(?:->|=>|\bin\b)"
+    rb"|\bcase\s{1,9}%s\s{0,9}(?:=>|if\b)"
+)
+_LOOP: Final = rb"\bfor\s{0,9}\(?\s{0,9}(?:[\w(, ]{0,99}[(, ])?%s\b[\w), ]{0,99}(?:\bin\b|<-)"
+_CAUGHT: Final = rb"\bcatch\s{0,9}\([^()]{0,200}\b%s\b"
+_TYPE_FIRST: Final = (
+    rb"\b(?!(?:return|throw|new|else|case|in|is|as|instanceof|yield|await|do|goto|assert|not|and|or|when|ref|out"
+    rb"|typeof|default|package|import|using)\b)\w{1,99}(?:\s?<[^()=;{}&|]{0,200}>)?(?:\[[\s,]{0,9}\])?\??(?:\.\.\.)?"
+    rb"\s{1,99}%s\s{0,9}(?=[=;:,)\[]|in\b)"
+)
+_C_FIRST: Final = (
+    rb"(?<![\w.>])(?!(?:return|throw|new|else|case|goto|delete|sizeof|typedef|using|not|and|or)\b)[A-Za-z_]\w{0,99}"
+    rb"(?:\s?<[^()=;{}&|]{0,200}>)?(?:\s{1,9}[*&\s]{0,9}|[*&]{1,3}\s{0,9})(?:const\s{1,9})?%s\s{0,9}(?=[=;:,)\[{])"
+)
+_LET: Final = rb"\b(?:if|guard|while|case)\s{1,9}(?:let|var)\s{1,9}[^:=\n{]{0,99}\b%s\b"
+_LUA: Final = (
+    rb"\blocal\s{1,9}(?:[\w\s,]{0,200},\s{0,9})?%s\b(?!\s*\()"
+    rb"|\bfor\s{1,9}(?:[\w\s,]{0,99},\s{0,9})?%s\b[\w\s,]{0,99}(?:=|\bin\b)"
+    rb"|\bfunction\b[^()\n]{0,99}\([^()]{0,200}\b%s\b"
+)
+_RUBY: Final = (
+    rb"(?m)(?:^|;|\b(?:if|while|unless|and|or)\b|\()[ \t]{0,99}(?:[\w*]{1,50},\s{0,9}){0,9}"
+    rb"%s\s{0,9}(?:\|\||&&|[-+*/])?=(?![=~>])|\|[^|\n]{0,200}\b%s\b[^|\n]{0,200}\|"
+    rb"|^[ \t]{0,99}def\s[^\n(;]{0,99}[( ][^\n)]{0,200}(?<![:@])\b%s\b|=>\s{0,9}%s$"
+)
+_DECLARED: Final = {
+    **dict.fromkeys(("kotlin", "scala"), (_WORD_FIRST, _ARROW, _LOOP, _CAUGHT)),
+    "swift": (_WORD_FIRST, _LET, _ARROW, _LOOP),
+    "rust": (_WORD_FIRST, _LET),
+    **dict.fromkeys(("java", "csharp", "dart", "groovy"), (_TYPE_FIRST, _ARROW, _LOOP)),
+    **dict.fromkeys(("c", "cpp", "cuda", "objc", "objcpp"), (_C_FIRST,)),
+    "lua": (_LUA,),
+    "ruby": (_RUBY,),
+}
+"""What declares a name in a function's body."""
+_WITHOUT_BLOCKS: Final = frozenset({"lua", "ruby"})
+"""Languages whose blocks end with a keyword; these are not tracked here."""
+_SEES_OUTER: Final = frozenset({"kotlin", "swift", "rust"})
+"""Languages in which a local's initializer may still refer to the name it hides."""
+_OWN_VALUE: Final = re.compile(rb"\s*(?::[^=\n]{0,99})?=[^=\n;{}]{0,200}")
+_SIGNS: Final = re.compile(rb"[(){}\[\];,]")
+_OPEN: Final = frozenset({b"(", b"[", b"{"})
+_CLOSE: Final = frozenset({b")", b"]", b"}"})
+_GOES_ON: Final = re.compile(rb"\s{0,99}(?:yield|do)\b")
+_MOST_CONDITION: Final = 200
+"""Bytes before a name that are searched for a statement's keyword."""
+_STATEMENT: Final = re.compile(
+    rb"\b(?:for|foreach|catch|while|if|using|try|switch|when|fixed|lock)\s{0,9}\([^{};]{0,200}\Z"
+)
+_BRANCHES: Final = re.compile(rb"\b(?:when|switch|match)\s{0,9}(?:\([^{}]{0,150})?(?:\{[^{}]{0,150})?\Z")
+_WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
+"""Languages in which the context of a name distinguishes types from values."""
+_WITH_CALLS_APART: Final = frozenset({"java", "php"})
+"""Languages in which a field and a method may share a name, distinguished by what follows."""
+_NEW: Final = re.compile(rb"\bnew\Z")
+_TYPE_PLACE: Final = re.compile(
+    rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
+    rb"|\.class\b|\s*::"
+)
+"""What follows a type's name in a declaration."""
+_ATTRIBUTE: Final = re.compile(rb"@(?:(?:spec|callback|macrocallback)\s+)?\Z")
+_GENERIC: Final = re.compile(rb"\w<(?:[\w\s.?]*,)*\Z")
+_LABELS: Final = {
+    **dict.fromkeys(("swift", "csharp", "dart", "ruby"), b":"),
+    **dict.fromkeys(("kotlin", "scala"), b"="),
+}
+"""What follows a parameter's name in a call with named arguments."""
+_PARAMETER: Final = rb"(?:^|[,*&\s])%s\s*(?:[:=,?]|$)"
+_TYPED_PARAMETER: Final = rb"[\w>\]*&?][\s*&]*(?<!\w)%s\s*(?:[=,\[]|$)"
+_PARAMETERS: Final = {
+    **dict.fromkeys(("kotlin", "scala", "swift", "rust"), rb"(?:^|[,\s])%s\s*:(?!:)"),
+    **dict.fromkeys(("java", "csharp", "cpp", "cuda"), _TYPED_PARAMETER),
+    **dict.fromkeys(("dart", "groovy"), rb"(?:^|[,\s])%s\s*(?:[=,]|$)"),
+    "ruby": rb"(?:^|[,*&])\s*%s\s*(?:[:=,]|$)",
+}
+"""How parameters are named, where types and names can be told apart."""
+_CALLED_ALONE: Final = frozenset({
+    "java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby", "c", "cpp", "cuda", "objc", "objcpp",
+})  # fmt: skip
+"""Languages in which a bare name that is called means a function or a method, if there is one of that name."""
+
+
+def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool) -> bool:
+    """Whether a bare name at a position is local; ``is_callable``: whether the target could be called."""
+    if symbols.language not in _DECLARED:
+        return False
+    data, wanted = symbols.data, name.encode()
+    behind = data[offset + len(wanted) : offset + len(wanted) + 40].lstrip(b" \t")
+    if is_callable and symbols.language in _CALLED_ALONE and behind[:1] in {b"(", b"{"}:
+        return False
+    if has_parameter(symbols, name, offset):
+        return True
+    around = _outermost(symbols, offset)
+    start = symbols.row(around)[START] if around >= 0 else offset
+    start = max(start, offset - _MOST_TEXT)
+    text = data[start : offset + len(wanted) + _MOST_BEHIND]
+    signs: list[tuple[int, bytes]] | None = None
+    # The ``re`` module caches compiled patterns: one name is searched for in many files.
+    for pattern in _DECLARED[symbols.language]:
+        ended = 0
+        for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
+            if found.start() > offset - start:
+                break
+            if start + found.start() < ended or (pattern is _ARROW and _is_branch(text, found.start(), name)):
+                continue
+            if symbols.language in _WITHOUT_BLOCKS:
+                return True
+            signs = _list_signs(symbols, start, offset) if signs is None else signs
+            end = _find_end(symbols, pattern, found, start, offset, signs)
+            if end is None:
+                return True
+            ended = end
+    return False
+
+
+def _is_branch(text: bytes, at: int, name: str) -> bool:
+    """Whether a name before an arrow is a compared value: a branch of ``when`` or ``switch``."""
+    if text.startswith(b"case", at):
+        return name[:1].isupper()  # in Scala a constant; a binding is lower case
+    return text.startswith((b"{", b","), at) and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
+
+
+def _find_end(
+    symbols: FileSymbols,
+    pattern: bytes,
+    found: re.Match[bytes],
+    start: int,
+    offset: int,
+    signs: list[tuple[int, bytes]],
+) -> int | None:
+    """Return where a declaration's scope ends, if before a position; None: the name is still visible there.
+
+    Later declarations by the same pattern before that end have ended there, too. ``start``: the offset of the searched
+    text in the file; ``signs``: the signs from there to the position.
+    """
+    data, declared = symbols.data, start + found.end()
+    at = declared if pattern is _ARROW else start + found.start()
+    if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
+        return at  # ``val size = size``
+    # A statement's head may declare names for its body: ``for (int i = 0; …) { … }``, ``if let a { … }``.
+    is_head = pattern in {_LOOP, _CAUGHT} or (pattern is _LET and not data.startswith(b"guard", at))
+    depth = 0
+    for here, sign in islice(signs, bisect_left(signs, (at, b"")), None):
+        if sign in _OPEN:
+            depth += 1
+        elif sign in _CLOSE and depth:
+            depth -= 1
+            if sign == b"}" and not depth and is_head and not _GOES_ON.match(data, here + 1):
+                return here
+        elif sign == b")" and pattern is not _ARROW:
+            is_head = is_head or _STATEMENT.search(data, max(0, at - _MOST_CONDITION), at) is not None
+        elif sign in _CLOSE:
+            return here
+        elif not depth and ((sign == b";" and is_head) or (sign == b"," and pattern is _ARROW)):
+            return at
+    return None
+
+
+def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, bytes]]:
+    """Return brackets, semicolons and commas outside of strings and comments, with their positions."""
+    signs = [(found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)]
+    starts, ends = symbols.parsed.skips[:, 0], symbols.parsed.skips[:, 1]
+    places = np.array([place for place, _ in signs], np.int64)
+    before = starts.searchsorted(places, side="right")
+    # A position before the first skipped range gets the end 0.
+    is_skipped = places < np.append(0, ends)[before]
+    return [sign for sign, skipped in zip(signs, is_skipped.tolist(), strict=True) if not skipped]
+
+
+def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
+    """Whether the context of a name rules out definitions of a kind."""
+    if symbols.language == "elixir" and kind in CALLABLE_KINDS:
+        # An attribute's name, or the function that a specification describes.
+        return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
+    data, end = symbols.data, offset + len(name.encode())
+    if symbols.language in _WITH_CALLS_APART and symbols.role(offset) != "import":
+        is_asked = data[offset - 1 : offset] in {b".", b">"}  # after ``::`` Java has a method, PHP a constant
+        is_called = data[end : end + 40].lstrip().startswith(b"(")
+        if is_called and kind in {"field", "property"} and (is_asked or symbols.language == "java"):
+            return True
+        if is_asked and not is_called and kind == "method":
+            return True
+    if symbols.language not in _WITH_TYPES_APART:
+        return False
+    before, behind = data[max(0, offset - 100) : offset].rstrip(), data[end : end + 200]
+    if kind in {"constant", "field", "property", "variable", "method"}:
+        is_made = before.endswith(b"new") and _NEW.search(before) is not None
+        is_argument = before[-1:] in {b"<", b","} and behind.lstrip()[:1] in {b">", b","} and b"<" in before
+        return is_made or _TYPE_PLACE.match(behind) is not None or (is_argument and _GENERIC.search(before) is not None)
+    return False
+
+
+def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether a name is only the label of a named argument."""
+    sign = _LABELS.get(symbols.language)
+    data, end = symbols.data, offset + len(name.encode())
+    if sign is None or not data[end : end + 20].lstrip().startswith(sign):
+        return False
+    follows = data[end : end + 20].lstrip()[1:2]
+    before = data[max(0, offset - 100) : offset].rstrip()[-1:]
+    is_given = before in {b"(", b","} or (before == b"{" and symbols.language == "ruby")
+    return follows not in {b"=", b":", b">"} and is_given
+
+
+def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
+    """Whether the outermost function around a position contains another position, after its own name."""
+    around = _outermost(symbols, place[1]) if place[0] == other[0] else -1
+    return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
+
+
+def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether a function around the position has a parameter of that name."""
+    around, named = symbols.enclosing(offset), _PARAMETERS.get(symbols.language, _PARAMETER)
+    named = named.replace(b"%s", re.escape(name.encode()))
+    while around >= 0:
+        row = symbols.row(around)
+        head = b"" if symbols.kind(around) in TYPE_KINDS else symbols.data[row[NAME_END] : row[NAME_END] + _MOST_HEAD]
+        parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*+)\)", head)
+        if parameters and re.search(named, parameters[1]):
+            return True
+        around = symbols.parent(around)
+    return False
+
+
+def _outermost(symbols: FileSymbols, offset: int) -> int:
+    """Return the outermost function around a position, or -1: nested functions see the names of enclosing ones."""
+    around, found = symbols.enclosing(offset), -1
+    while around >= 0:
+        found = around if symbols.kind(around) in CALLABLE_KINDS else found
+        around = symbols.parent(around)
+    return found

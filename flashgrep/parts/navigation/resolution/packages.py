@@ -1,0 +1,197 @@
+"""What a name means by packages: of Java, Kotlin, Groovy and Scala, namespaces of C# and PHP, modules of Elixir.
+
+A definition has one full name: its package, its container and its own name. An import names it, or everything beside
+it. Without an import a file sees its own package; in C# and Scala, also the enclosing ones.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Final
+
+from flashgrep.parts.navigation.resolution.local_names import has_parameter
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    INCONCLUSIVE,
+    PROVEN,
+    SEEN,
+    WEAK,
+    Definition,
+    Inconclusive,
+    Resolution,
+)
+from flashgrep.parts.symbols.parse.imports import ALL, PACKAGED, FileImports
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
+from flashgrep.parts.symbols.symbol_source import imports_of
+
+_HEAD: Final = 20_000
+"""Bytes that are searched for the package declaration, which comes after the licence."""
+_PACKAGE: Final = re.compile(
+    rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
+)
+"""At the start of a line, or after a PHP opening tag or a comment."""
+_BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z")
+"""What is written before a name: its package or the start of one."""
+_NESTED: Final = frozenset({"csharp", "scala"})
+"""Languages in which a package sees the definitions of enclosing packages."""
+_STRICT: Final = frozenset({"java", "php"})
+"""Languages in which a definition of another package is visible only through an import."""
+_DOTTED: Final = re.compile(rb"([A-Za-z_][\w.]{0,200})\.\s*\Z")
+_MODULES: Final = frozenset({"module", "interface", "extension"})
+_GOES_ON: Final = re.compile(rb"\.[A-Z{]")
+"""What follows a module's name that is only the first part of a longer one."""
+
+
+def resolve_by_package(
+    symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], *, inherits: bool
+) -> Resolution | Inconclusive | None:
+    """Return how a bare name relates to a target; None: it means something else; INCONCLUSIVE: no evidence.
+
+    ``inherits``: whether an enclosing type derives from the target's.
+    """
+    if symbols.language not in PACKAGED or target.language not in PACKAGED:
+        return INCONCLUSIVE
+    imports, full = imports_of(symbols), full_name(target)
+    # Several definitions of one full name are parts of a class, or one for each platform.
+    alike = PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN
+    if named := imports.names.get(word):
+        is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
+        return Resolution(alike, "import") if is_meant else None
+    package, own, around = _package_of(target.symbols), _package_of(symbols), full.rpartition(".")[0]
+    is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
+    if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
+        # In PHP a function of no namespace is visible if the file's namespace has none of that name.
+        is_above = not any(full_name(one) == f"{own}.{word}" for one in rivals)
+    if around == package and (package == own or is_above):
+        return Resolution(alike, "same package")
+    if any(one.module == around for one in imports.stars):
+        # The file's own package comes first.
+        is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
+        return None if is_own else Resolution(alike, "import")
+    if inherits:
+        return Resolution(SEEN, "inherited")
+    # A constant may follow ``case`` without its type.
+    is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
+    return None if is_told else INCONCLUSIVE
+
+
+def resolve_written(
+    symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
+) -> Resolution | Inconclusive | None:
+    """Resolve a name in an import, or one with its package before it; INCONCLUSIVE: it is neither."""
+    imports, full = imports_of(symbols), full_name(target)
+    if symbols.role(offset) == "import":
+        spans = symbols.parsed.statements
+        start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
+        here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
+        paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
+        is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
+        return Resolution(PROVEN, "import") if is_meant else None
+    before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
+    if before is None:
+        return INCONCLUSIVE
+    own, written = _package_of(symbols), before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
+    first, _, rest = written.partition(".")
+    if not first:  # \A\B
+        meant = {rest}
+    elif symbols.language == "php":
+        meant = {f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])}
+        meant = meant or {f"{own}.{written}"}
+    else:
+        outer = [*accumulate(own.split("."), "{}.{}".format)] if symbols.language in _NESTED else []
+        meant = {written, *(f"{package}.{written}" for package in outer)}
+    if full in {one.lstrip(".") for one in meant}:
+        return Resolution(PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN, "full name")
+    return None if symbols.language == "php" else INCONCLUSIVE
+
+
+def resolve_in_modules(
+    path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
+) -> Resolution | None:
+    """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
+    imports, data = imports_of(symbols), symbols.data
+    at = symbols.enclosing(offset)
+    while at >= 0 and symbols.kind(at) not in _MODULES:
+        at = symbols.parent(at)
+    own = symbols.qualified(at) if at >= 0 else ""
+    before = _DOTTED.search(data, max(0, offset - 200), offset)
+    on = before[1].decode() if before else ""
+    if target.kind in _MODULES:
+        is_part = _GOES_ON.match(data, offset + len(target.name.encode())) is not None
+        written = f"{on}.{target.name}" if on else target.name
+        is_meant = not is_part and _means(imports, own, written, target.qualified)
+        return Resolution(PROVEN, "module") if is_meant else None
+    container = target.symbols.container(target.index)
+    if data[offset - 1 : offset] == b".":
+        if not on[:1].isupper() and not on.startswith("__"):
+            return Resolution(WEAK, "name only")  # called on a variable
+        return Resolution(PROVEN, "module") if _means(imports, own, on, container) else None
+    # Without parentheses a parameter of the name comes first, except after a pipe.
+    behind, ahead = data[(end := offset + len(target.name.encode())) : end + 1], data[max(0, offset - 50) : offset]
+    is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
+    is_given = not is_called and has_parameter(symbols, target.name, offset)
+    if container == own or is_given:
+        return Resolution(PROVEN, "same file") if target.path == path and not is_given else None
+    if any(_means(imports, own, one.module, container) for one in imports.stars):
+        return Resolution(PROVEN, "import")
+    # ``use`` of a module may import anything.
+    is_brought = b"use " in data and not any(one.symbols.container(one.index) == own for one in rivals)
+    return Resolution(WEAK, "name only") if is_brought else None
+
+
+def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
+    """Whether a module name means the wanted module: by an alias, in full, or relative to an enclosing module."""
+    if written == "__MODULE__" or written.startswith("__MODULE__."):
+        return wanted == own + written.removeprefix("__MODULE__")
+    first, dot, rest = written.partition(".")
+    if aliased := imports.names.get(first):
+        return any(f"{one.module}.{one.name}".lstrip(".") + dot + rest == wanted for one in aliased)
+    parts = own.split(".")
+    return any(".".join([*parts[:size], written]) == wanted for size in range(len(parts) + 1))
+
+
+def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) -> Definition | None:
+    """Return which of several types of one name a file refers to; None if unknown.
+
+    Parts of a type share a full name; without packages, two types of one name are different types.
+    """
+    meant = [
+        one for one in types if isinstance(resolve_by_package(symbols, word, one, types, inherits=False), Resolution)
+    ]
+    found = [one for one in meant or types if one.kind != "extension"]
+    is_named = symbols.language in PACKAGED or symbols.language == "ruby"
+    return found[0] if len({full_name(one) if is_named else one.key for one in found}) == 1 else None
+
+
+def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Definition | None:
+    """Return which of several types is a type's base: the nearest nested one, or the one its file refers to."""
+    around = f"{one.symbols.container(one.index)}."
+    beside = [
+        other for other in types if other.path == one.path and around.startswith(f"{other.qualified[: -len(word)]}")
+    ]
+    nested = [other for other in beside if "." in other.qualified]
+    return max(nested, key=lambda other: len(other.qualified), default=None) or choose_type(one.symbols, word, types)
+
+
+def is_part_of(one: Definition, owner: Definition) -> bool:
+    """Whether a definition is in a type or a part of it: by full names, in languages with packages."""
+    row = one.symbols.row(one.index)
+    if one.language not in PACKAGED or row[QUALIFIER_END] > row[QUALIFIER]:
+        return True
+    return full_name(one).rpartition(".")[0] == full_name(owner).replace(".Companion", "")
+
+
+def full_name(one: Definition) -> str:
+    """Return a definition's name with its package; an extension function belongs to the package, not to its type."""
+    package, row = _package_of(one.symbols), one.symbols.row(one.index)
+    container = one.symbols.container(one.index)
+    if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":
+        container = ""
+    container = container.replace(".Companion", "")
+    inside = container if f"{container}.".startswith(f"{package}.") else f"{package}.{container}".strip(".")
+    return f"{inside}.{one.name}" if inside else one.name
+
+
+def _package_of(symbols: FileSymbols) -> str:
+    found = _PACKAGE.search(symbols.data, 0, _HEAD)
+    return found[1].decode("utf-8", "replace").replace("\\", ".") if found else ""

@@ -1,0 +1,500 @@
+"""Which definition a use of a name refers to, among all definitions of that name, and with what confidence.
+
+In languages that ``inference`` resolves, the result is either right or unknown. In others, scopes, imports, classes and
+the types of receivers are read from the text, and a name alone is never more than a guess.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from flashgrep.base.languages import FAMILIES
+from flashgrep.base.lazy import LazyAttribute
+from flashgrep.parts.navigation.resolution.call_filter import EVERYDAY, METHODS, is_same_family
+from flashgrep.parts.navigation.resolution.conformance import conforms
+from flashgrep.parts.navigation.resolution.definitions import FindAncestors
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.linkage import LINKED, resolve_by_linkage
+from flashgrep.parts.navigation.resolution.local_names import (
+    has_parameter,
+    is_hidden,
+    is_label,
+    is_other_kind,
+    is_within,
+)
+from flashgrep.parts.navigation.resolution.packages import (
+    choose_base,
+    choose_type,
+    is_part_of,
+    resolve_by_package,
+    resolve_in_modules,
+    resolve_written,
+)
+from flashgrep.parts.navigation.resolution.plain_text import find_module, find_real_name, resolve_import
+from flashgrep.parts.navigation.resolution.receivers import find_extended_type, find_literal, infer_type
+from flashgrep.parts.navigation.resolution.rust_paths import RustPaths, resolve_in_crate
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    INCONCLUSIVE,
+    POSSIBLE,
+    PROVEN,
+    SEEN,
+    UNLIKELY,
+    WEAK,
+    Definition,
+    Inconclusive,
+    Resolution,
+)
+from flashgrep.parts.symbols.parse.describe import receiver
+from flashgrep.parts.symbols.parse.imports import PACKAGED
+from flashgrep.parts.symbols.parse.lookup import OWN, FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, QUALIFIER, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.scoping import SCOPED
+from flashgrep.parts.symbols.symbol_source import imports_of
+
+_EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
+"""Languages in which a method is never called by its bare name."""
+_OUTSIDE: Final = frozenset({"kotlin", "cpp", "cuda", "objcpp", "lua"})
+"""Languages in which a method may be written outside its type, with the type as a qualifier of its name."""
+_IMPORTING: Final = frozenset({"rust"})
+"""Languages in which a name from another file must be imported, by name or by a wildcard."""
+_TAGGED: Final = frozenset({"struct", "union", "enum"})
+_C_TYPES: Final = _TAGGED | {"type"}
+_DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
+"""What follows a type's name in a declaration."""
+_TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
+_NOT_HIDDEN: Final = TYPE_KINDS | {"type", "macro"}
+"""Kinds that a local variable does not hide."""
+_OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
+"""Kinds that may be members of a type and are then accessed through it."""
+OVERRIDDEN: Final = "overridden"
+"""The evidence if a call on a type may run the method of a subtype."""
+_MOST_RIVALS: Final = 50
+"""Most methods of one name whose types are searched for in a file."""
+_MOST_FAMILIES: Final = 20
+"""Most families of types that are counted: with more, the confidence of each is negligible."""
+_BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
+_CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
+"""The enclosing instance, in Java and Scala."""
+_SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place where a name is used."""
+
+    path: bytes
+    symbols: FileSymbols
+    offset: int
+
+    @LazyAttribute
+    def receiver(self) -> str | None:
+        """Return the expression the name is accessed on."""
+        if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
+            return "super"
+        return receiver(self.symbols.data, self.offset, self.symbols.language)
+
+    def types_around(self) -> list[int]:
+        """Return the types that enclose the use, innermost first."""
+        found = []
+        at = self.symbols.enclosing(self.offset)
+        while at >= 0:
+            if self.symbols.kind(at) in TYPE_KINDS:
+                found.append(at)
+            at = self.symbols.parent(at)
+        return found
+
+    def owners(self) -> list[str]:
+        """Return the names of the types the use belongs to, including the receiver's type in Go."""
+        around = self.symbols.enclosing(self.offset)
+        names = [self.symbols.name(index) for index in self.types_around()]
+        while around >= 0 and not names:
+            names = [part for part in self.symbols.container(around).split(".") if part][::-1]
+            around = self.symbols.parent(around)
+        return names
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Decides which definition of a name (``rivals``) a use refers to; ``ancestors`` returns a type's base types."""
+
+    rivals: Sequence[Definition]
+    ancestors: FindAncestors
+    names: Names
+
+    def resolve(self, use: Use, target: Definition) -> Resolution | None:
+        """Return the confidence that the use refers to the target; None: it refers to something else."""
+        return self.resolver_of(use)(target)
+
+    def resolve_base(self, use: Use, target: Definition) -> Resolution | None:
+        """Return the confidence that a base class's name refers to the target."""
+        types = [rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS] or self.rivals
+        if all(rival.key != target.key for rival in types):
+            return None
+        found = Resolver(types, self.ancestors, self.names).resolve(use, target)
+        if use.symbols.language in SCOPED or len(types) > 1 or (found is not None and found.confidence > SEEN):
+            return found
+        return Resolution(SEEN, "only definition")
+
+    def may_mean(self, use: Use, target: Definition) -> bool:
+        """Whether nothing shows that a use refers to something else."""
+        if self.resolve(use, target) is not None:
+            return True
+        is_scoped = use.symbols.language in SCOPED
+        return is_scoped and self.names.resolve(use.path, target.name, use.offset) is None
+
+    def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
+        """Return ``resolve`` bound to one use: what the use refers to is determined once for all targets."""
+        on, language = use.receiver, use.symbols.language
+        if language not in SCOPED:
+            return partial(self.resolve_by_text, use)
+        # Done once for all targets, since it may parse the file.
+        symbols = use.symbols
+        word = symbols.word_at(use.offset)
+        meant = self.names.resolve(use.path, word, use.offset)
+        if meant is None and on is None and symbols.role(use.offset) == "import":  # ``export {a} from "./b"``
+            passed = [one for one in imports_of(symbols).exports.values() if one.name == word and one.module]
+            meant = self.names.import_value(use.path, passed[0]) if passed else None
+        if meant is None and on is not None:
+            return self.make_guess(use)
+        literal = (
+            find_literal(symbols, word, use.offset) if meant is None or any(one.is_variable for one in meant) else None
+        )
+        found = [
+            one.definition for one in meant or () if one.definition and not one.is_instance and not one.is_variable
+        ]
+        if literal is not None and not found:
+            return lambda target: (
+                self._resolve_in_literal(use, target, *literal) if self.names.owner_of(target) is not None else None
+            )
+        keys = {one.key for one in found}
+        owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
+        # In Go an embedded type never calls the methods of the type that embeds it, even if they hide its own.
+        over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
+        return lambda target: self.compare(use, target, keys, over)
+
+    def make_guess(self, use: Use) -> Callable[[Definition], Resolution | None]:
+        """Return a function that estimates, from measurements, whether a use on an unknown receiver means a target."""
+        in_sight: list[Definition] = []
+        if use.symbols.word_at(use.offset) not in EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
+            methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
+            words = use.symbols.words
+            named = {one.owner for one in methods if next(words(one.owner.encode(), fold=False), -1) >= 0}
+            named = named.union(*map(self.ancestors, named))  # a file that mentions a type also sees its base types
+            in_sight = [one for one in methods if one.path == use.path or one.owner in named]
+
+        def guess(target: Definition) -> Resolution | None:
+            is_private = _has_hash(target.symbols, target.key[1])
+            if not is_same_family(use.symbols.language, target.language) or is_private != _has_hash(
+                use.symbols, use.offset
+            ):
+                return None
+            if target.kind == "enumerator" and use.receiver == target.owner:
+                start = use.symbols.data.rfind(target.owner.encode(), 0, use.offset)
+                around = self.names.resolve(use.path, target.owner, start) or ()
+                own = Definition(target.path, target.symbols, target.symbols.parent(target.index))
+                if any(one.definition is not None and one.definition.key == own.key for one in around):
+                    return Resolution(PROVEN, "qualified")
+            if target.kind not in METHODS:
+                return self._resolve_by_name(target, UNLIKELY)
+            by_name = self._resolve_by_name(target)
+            # Even if only one of several is in sight, just 10 of 35 such edges were right.
+            is_only = by_name.confidence == GUESS and any(one.key == target.key for one in in_sight)
+            return Resolution(SEEN, "type in sight") if is_only else by_name
+
+        return guess
+
+    def is_member(self, one: Definition) -> bool:
+        """Whether a definition is accessed on an object; includes functions written outside their type."""
+        if one.kind in METHODS or one.kind != "function":
+            return one.kind in METHODS
+        row, language = one.symbols.row(one.index), one.language
+        before = one.symbols.data[row[QUALIFIER] : row[NAME]]
+        if not before or language not in _OUTSIDE:
+            return False
+        if language == "lua":
+            return before.endswith(b":")
+        # The qualifier may also be a namespace.
+        around = {other.kind for other in self.names.definitions(one.owner)}
+        return not around or bool(around & TYPE_KINDS)
+
+    def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
+        """Resolve from the text alone, in languages that ``inference`` does not cover."""
+        symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
+        if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
+            return None
+        if language == "elixir":
+            return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals)
+        resolved = resolve_written(symbols, use.offset, target, self.rivals) if language in PACKAGED else INCONCLUSIVE
+        if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
+            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+        if resolved is not INCONCLUSIVE:
+            return resolved
+        if on is not None:
+            return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+        return self._resolve_bare_name(use, target)
+
+    @LazyAttribute
+    def _paths_of_rust(self) -> RustPaths:
+        return RustPaths(self.names.open_file, self.names.includes.source.has)
+
+    def _resolve_bare_name(self, use: Use, target: Definition) -> Resolution | None:
+        """Resolve a name without a receiver."""
+        symbols, name = use.symbols, target.name
+        literal = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
+        if literal is not None:
+            return self._resolve_in_literal(use, target, *literal)
+        # A local name hides everything but types and other local names.
+        is_local = target.kind not in _NOT_HIDDEN and is_hidden(
+            symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS
+        )
+        is_hidden_here = is_local and not is_within(symbols, (use.path, use.offset), target.key)
+        if not is_hidden_here and is_label(symbols, name, use.offset):
+            return Resolution(UNLIKELY, "argument's name")
+        resolve = self._resolve_bare_method if self.is_member(target) and target.owner else self._resolve_bare
+        return None if is_hidden_here else resolve(use, target)
+
+    def _resolve_in_literal(self, use: Use, target: Definition, written: str, at: int) -> Resolution | None:
+        """Resolve a field named in a literal or a pattern; ``written``: the literal's type, or empty if unknown."""
+        if use.symbols.language in SCOPED and written:
+            meant = self.names.resolve(use.path, written, at)
+            types = [one.definition for one in meant or () if one.definition and one.definition.kind in TYPE_KINDS]
+            owner = self.names.owner_of(target)
+            if types:
+                return (
+                    Resolution(PROVEN, "receiver type") if owner and owner.key in {one.key for one in types} else None
+                )
+            return Resolution(UNLIKELY, "name only")
+        known = next(iter(use.owners()), "") if written == "Self" else written
+        if known == target.owner:
+            return Resolution(SEEN, "receiver type")
+        return None if self._types_of(known) else Resolution(UNLIKELY, "name only")
+
+    def compare(
+        self,
+        use: Use,
+        target: Definition,
+        meant: AbstractSet[tuple[bytes, int]],
+        owners: Sequence[Definition],
+    ) -> Resolution | None:
+        """Return how a resolved use relates to a target; ``owners``: the types of the methods it resolves to."""
+        if target.key in meant:
+            if use.receiver is None:
+                how = "same file" if use.path == target.path else "import"
+            elif target.kind not in METHODS:
+                how = "module"
+            elif use.receiver in OWN:
+                how = "same class" if target.owner in use.owners() else "inherited"
+            else:
+                how = "receiver type"
+            return Resolution(PROVEN, how)
+        # A call on a type may run the method of a subtype, or of a type that conforms to it.
+        owner = self.names.owner_of(target) if owners and target.kind in METHODS and use.receiver != "super" else None
+        if owner is None:
+            return None
+        above = self.names.ancestors(owner)
+        is_over = any(one.key in above or conforms(self.names, owner, one) for one in owners)
+        return Resolution(POSSIBLE, OVERRIDDEN) if is_over else None
+
+    def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
+        symbols = use.symbols
+        # ``struct``, ``union`` or ``enum`` directly before it.
+        is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
+        # Or, in C, directly before a declared name, as in ``user *user``.
+        after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
+        is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in LINKED and after is not None)
+        # In C ``struct log`` and ``log`` are different names.
+        others = (_C_TYPES - _TAGGED if is_tag else _TAGGED) if symbols.language == "c" else frozenset()
+        is_local = not is_type and has_parameter(symbols, target.name, use.offset)
+        if target.kind in others or is_local or not _in_scope(use, target):
+            return None
+        resolved: Resolution | Inconclusive | None = INCONCLUSIVE
+        if symbols.language == "rust":
+            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+        return self._resolve_in_sight(use, target, others) if resolved is INCONCLUSIVE else resolved
+
+    def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
+        """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
+        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        if use.path == target.path:
+            return Resolution(PROVEN, "same file")
+        beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
+        if any(_in_scope(use, one) for one in beside):
+            return None
+        language, folder = symbols.language, use.path.rpartition(b"/")[0]
+        if language in LINKED and not target.owner:
+            find_included = partial(self.names.includes.reach, use.path, self._paths)
+            linked = resolve_by_linkage(target, self.rivals, find_included)
+            if linked is INCONCLUSIVE:
+                linked = resolve_import(symbols, target) or self._resolve_by_name(target)
+            return linked
+        inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
+        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=inherits)
+        if resolved is not INCONCLUSIVE:
+            return resolved
+        resolution = resolve_import(use.symbols, target)
+        if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
+            resolution = Resolution(SEEN, "same package")
+        # In languages that require imports, a name without one refers to something else.
+        return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
+
+    @LazyAttribute
+    def _paths(self) -> AbstractSet[bytes]:
+        """Return the files of the rivals: one walk over the headers finds the nearest of all of them."""
+        return frozenset(rival.path for rival in self.rivals)
+
+    def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
+        if use.symbols.language in _EXPLICIT:
+            return None
+        # A member of the innermost type hides those of enclosing types.
+        for owner in use.owners():
+            above = self.ancestors(owner)
+            if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
+                return self._resolve_of(use, target, owner)
+        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=False)
+        if isinstance(resolved, Resolution):
+            return resolved
+        is_free = any(rival.kind not in METHODS for rival in self.rivals)
+        return Resolution(POSSIBLE, "name only") if use.owners() and not is_free else None
+
+    def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
+        outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        owner = outer[1].decode("utf-8", "replace") if outer else next(iter(use.owners()), "")
+        found = self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
+        # A trait's methods run on any type that includes it.
+        is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
+        if is_mixed_in and any(one.kind in {"trait", "module"} for one in self.names.definitions(owner)):
+            return Resolution(UNLIKELY, "name only")
+        return found
+
+    def _resolve_of(self, use: Use, target: Definition, owner: str, *, is_super: bool = False) -> Resolution | None:
+        """Return the confidence that the target is a type's member of its name; ``is_super``: an inherited one."""
+        if not is_super and any(rival.owner == owner for rival in self.rivals):
+            if target.owner == owner:
+                if use.path == target.path:
+                    return Resolution(PROVEN, "same class")
+                # Types of the same name may be the same type; a file that defines the method itself means its own.
+                paths = {rival.path for rival in self.rivals if rival.owner == owner}
+                sure = 0.8 if len(paths) == 1 else POSSIBLE
+                return None if use.path in paths else Resolution(sure, "class of the name")
+        elif target.owner and target.owner in (bases := self.ancestors(owner)):
+            # Less certain if another definition lies between the type and the base that defines the target.
+            between = {rival.owner for rival in self.rivals} & bases - {target.owner}
+            is_hidden = any(target.owner in self.ancestors(one) for one in between)
+            is_sure = not is_hidden and self._may_see(use, target)
+            return Resolution(SEEN if is_sure else POSSIBLE, "inherited")
+        # A base class may call, on itself, a method that a subclass defines.
+        if target.owner and owner in self.ancestors(target.owner) and not is_super:
+            return Resolution(POSSIBLE, OVERRIDDEN)
+        return None
+
+    def _may_see(self, use: Use, target: Definition) -> bool:
+        """Whether, if several types have the target's type name, the class around a use derives from the target's."""
+        own, around = target.symbols.container(target.index), use.types_around()
+        alike = {one.qualified for one in self.names.definitions(target.owner) if one.kind in TYPE_KINDS}
+        if alike <= {own} or own not in alike or not around:
+            return True
+        # By the qualifier in the class's head; otherwise by the nearest enclosing scope.
+        symbols = use.symbols
+        for at in symbols.bases(around[0]):
+            written = receiver(symbols.data, at, symbols.language) if symbols.word_at(at) == target.owner else None
+            if written:
+                return own.split(".")[-2:-1] == [written]
+        here = f"{symbols.qualified(around[0])}."
+        return own == max(
+            (one for one in alike if here.startswith(one.removesuffix(target.owner))), key=len, default=""
+        )
+
+    def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        symbols, is_member = use.symbols, self.is_member(target)
+        on = find_real_name(symbols, on)
+        if on and on == target.owner:
+            if (meant := choose_type(symbols, on, self._types_of(on))) is not None:
+                return Resolution(PROVEN, "qualified") if is_part_of(target, meant) else None
+            alike = sum(rival.owner == on for rival in self.rivals)
+            return Resolution(SEEN if alike == 1 else GUESS, "qualified")
+        is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
+        if symbols.language in LINKED and is_asked and not is_member and target.kind in _C_TYPES | {"function"}:
+            return None  # a field of the same name
+        # Where packages are named by imports, a package has no methods.
+        is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
+        has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
+        module = find_module(symbols, on) if has_modules else ""
+        if module and symbols.language in PACKAGED and is_hidden(symbols, on, use.offset, is_callable=False):
+            module = ""
+        if is_object:
+            return None if module else self._resolve_by_type(use, target, on)
+        folders = target.path.decode("utf-8", "replace").split("/")[:-1]
+        if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
+            return Resolution(SEEN, "module")
+        is_named = on and not target.owner and symbols.language not in _EXPLICIT
+        return Resolution(0.3, "name only") if is_named else None
+
+    def _types_of(self, name: str) -> Sequence[Definition]:
+        """Return the types with this name."""
+        return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS] if name else ()
+
+    def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        written = constructed[1].decode("utf-8", "replace") if constructed else None
+        known = infer_type(use.symbols, use.offset, on) if on else written
+        known = find_real_name(use.symbols, known) if known else known
+        if known is None and on[:1].isupper() and self._types_of(on):
+            known = on
+        if known is None or not known[:1].isupper():
+            return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
+        owner = find_extended_type(target) or target.owner
+        # With several types of one name it may be unknown which is meant.
+        meant = choose_type(use.symbols, known, self._types_of(known))
+        if known == owner:
+            is_other = meant is not None and target.owner == known and not is_part_of(target, meant)
+            return None if is_other else Resolution(GUESS if meant is None else PROVEN, "receiver type")
+        if any(rival.owner == known for rival in self.rivals):
+            return Resolution(POSSIBLE, OVERRIDDEN) if known in self.ancestors(owner) else None
+        if owner in self.ancestors(known):
+            # Among several bases of the name, one nested beside the type comes first.
+            base = None if meant is None else choose_base(meant, owner, self._types_of(owner))
+            is_told = base is not None and (owner != target.owner or is_part_of(target, base))
+            return Resolution(SEEN if is_told else WEAK, "receiver type, inherited")
+        if known in self.ancestors(owner):
+            return Resolution(POSSIBLE, OVERRIDDEN)
+        return Resolution(WEAK, "name only")
+
+    def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
+        """Return a confidence by how many definitions it may be; a family of types or its constructors count once."""
+        if target.name in EVERYDAY and target.kind in METHODS:
+            return Resolution(WEAK, "name only")
+        family = FAMILIES.get(target.language, target.language)
+        if family not in self._families:
+            alike = [one for one in self.rivals if is_same_family(one.language, family) and one.name != one.owner]
+            owners, families = {rival.owner for rival in alike}, set[str]()
+            for one in alike:
+                families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
+                if len(families) == _MOST_FAMILIES:
+                    break
+            self._families[family] = max(1, len(families))
+        return Resolution(most / self._families[family], "name only")
+
+    @LazyAttribute
+    def _families(self) -> dict[str, int]:
+        """How many families of types the rivals belong to, by language."""
+        return {}
+
+
+def _has_hash(symbols: FileSymbols, offset: int) -> bool:
+    """Whether a name is a private name of JavaScript."""
+    return offset > 0 and symbols.data.startswith(b"#", offset - 1)
+
+
+def _in_scope(use: Use, target: Definition) -> bool:
+    """Whether a definition inside a function is visible from the use."""
+    around = target.symbols.parent(target.index) if target.index >= 0 else -1
+    if around < 0 or target.symbols.kind(around) not in CALLABLE_KINDS:
+        return True
+    row = target.symbols.row(around)
+    return use.path == target.path and row[START] <= use.offset < row[END]

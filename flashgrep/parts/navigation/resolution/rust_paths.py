@@ -1,0 +1,236 @@
+"""What a Rust path refers to: ``crate::a::b``, ``super::x``, names imported by ``use`` and re-exported by ``pub use``.
+
+A module is a file or a part of one. It contains the definitions in it, the names of its ``use`` declarations, and
+everything that these import with a wildcard. Macros, build scripts and external crates are not evaluated.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    INCONCLUSIVE,
+    PROVEN,
+    Definition,
+    Inconclusive,
+    Resolution,
+)
+from flashgrep.parts.symbols.parse.imports import ALL, FileImports, Import
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import START
+from flashgrep.parts.symbols.symbol_source import imports_of
+
+_MOST_STEPS: Final = 12
+"""Most modules and re-exports on the way to a name: they may be circular."""
+_MOST_LOOKED: Final = 200
+"""Most modules searched for one use: wildcards lead to further wildcards."""
+_MOST_BEFORE: Final = 200
+"""Most bytes of a path before a name."""
+_BEFORE: Final = re.compile(rb"(?<![\w:])((?:r#)?\w+(?:::\w+){0,20})::\Z")
+_PATH: Final = re.compile(
+    rb"#\[\s*path\s*=\s*\"([^\"\n]{1,200})\"\s*\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?\Z"
+)
+"""The attribute before ``mod`` that names the module's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A file, or a module in braces inside it: ``inside`` is its qualified name, or empty."""
+
+    path: bytes
+    inside: str
+
+
+@dataclass(slots=True)
+class RustPaths:
+    """Follows paths in one state of a project."""
+
+    open_file: Callable[[bytes], FileSymbols | None]
+    has: Callable[[bytes], bool]
+    _is_open: bool = False
+    """Whether some part of the path could not be followed."""
+    _looked: int = 0
+    _found: dict[tuple[_Module, str], list["Definition | _Module"]] = field(default_factory=dict)
+    _known: dict[tuple[bytes, int], tuple[list["Definition | _Module"], bool]] = field(default_factory=dict)
+    """Results by position, the same for all targets."""
+    _busy: set[tuple[_Module, str]] = field(default_factory=set)
+
+    def find_item(self, path: bytes, symbols: FileSymbols, offset: int) -> tuple[list["Definition | _Module"], bool]:
+        """Return what the name at a position refers to, given the path before it, and whether the path was followed."""
+        if (path, offset) not in self._known:
+            self._is_open, self._looked = False, 0
+            word, module = symbols.word_at(offset), _Module(path, _module_around(symbols, offset))
+            before = _BEFORE.search(symbols.data, max(0, offset - _MOST_BEFORE), offset)
+            written = before[1].decode("utf-8", "replace").split("::") if before else []
+            ways = [[*written, word]]
+            if symbols.role(offset) == "import":
+                here = [one for one in self._uses(module) if is_in_statement(symbols, one.offset, offset)]
+                paths = [[*one.module.split("::"), one.name] for one in here]
+                ways = [path[: path.index(word) + 1] for path in paths if word in path]
+            found = [meant for way in ways for meant in self._follow(module, way)]
+            self._known[path, offset] = found, bool(found) or not self._is_open
+        return self._known[path, offset]
+
+    def _follow(self, module: _Module, segments: Sequence[str]) -> list[Definition | _Module]:
+        first, *rest = [one for one in segments if one] or [""]
+        found: list[Definition | _Module]
+        if first == "crate":
+            found = list(self._roots(module))
+        elif first in {"self", "super"}:
+            found = [module] if first == "self" else list(self._parents(module))
+        else:
+            # Another crate of the project has the name of its folder.
+            found = self._look_up(module, first) or (list(self.find_crates(module, first)) if rest else [])
+        for segment in rest:
+            modules = [one for one in found if isinstance(one, _Module)]
+            found = [
+                meant
+                for one in modules
+                for meant in (self._parents(one) if segment == "super" else self._look_up(one, segment))
+            ]
+        self._is_open |= not found
+        return found
+
+    def _look_up(self, module: _Module, name: str) -> list[Definition | _Module]:
+        """Return what a name means in a module: its own definitions, or what it imports."""
+        checkpoint()
+        if (module, name) in self._found:
+            return self._found[module, name]
+        self._looked += 1
+        own = list(self.find_own(module, name))
+        is_done = any(isinstance(one, Definition) for one in own)  # otherwise a function of the name may be imported
+        if is_done or (module, name) in self._busy or len(self._busy) > _MOST_STEPS or self._looked > _MOST_LOOKED:
+            return own
+        self._busy.add((module, name))
+        uses = list(self._uses(module))
+        named = (one for one in uses if one.local == name and one.name != ALL)
+        found = [meant for one in named for meant in self._follow(module, [*one.module.split("::"), one.name])]
+        stars = (one for one in uses if one.name == ALL and not found)
+        taken = [meant for one in stars for meant in self._follow(module, one.module.split("::"))]
+        found += [meant for one in taken if isinstance(one, _Module) for meant in self._look_up(one, name)]
+        self._busy.discard((module, name))
+        found = [*own, *found]
+        if not self._busy:  # inside a cycle the result may be incomplete
+            self._found[module, name] = found
+        return found
+
+    def find_own(self, module: _Module, name: str) -> Iterator[Definition | _Module]:
+        """Yield a module's own definitions of a name."""
+        symbols = self.open_file(module.path)
+        for index in symbols.defining(name) if symbols is not None else ():
+            if symbols is None or symbols.kind(index) == "extension" or symbols.container(index) != module.inside:
+                continue
+            if symbols.kind(index) != "module":
+                yield Definition(module.path, symbols, index)
+            elif symbols.defined_role(index) == "definition":
+                yield _Module(module.path, symbols.qualified(index))
+            else:
+                yield from self.find_file(module, symbols, index)
+
+    def _uses(self, module: _Module) -> Iterator[Import]:
+        symbols = self.open_file(module.path)
+        imports = FileImports() if symbols is None else imports_of(symbols)
+        for one in chain(imports.stars, *imports.names.values()):
+            if symbols is not None and _module_around(symbols, one.offset) == module.inside:
+                yield one
+
+    def find_file(self, module: _Module, symbols: FileSymbols, index: int) -> Iterator[_Module]:
+        """Yield the file of ``mod name;``."""
+        folder, file = posixpath.split(module.path.decode("utf-8", "surrogateescape"))
+        start = symbols.row(index)[START]
+        if named := _PATH.search(symbols.data, max(0, start - 300), start):
+            places = [posixpath.normpath(posixpath.join(folder, named[1].decode("utf-8", "replace")))]
+        else:
+            stem = file.removesuffix(".rs")
+            below = posixpath.join(folder, "" if stem in {"mod", "lib", "main"} else stem, *module.inside.split("."))
+            name = symbols.name(index)
+            # A test file or an example is a crate root, whose modules are beside it.
+            places = [
+                posixpath.join(around, one)
+                for around in dict.fromkeys((below, folder))
+                for one in (f"{name}.rs", f"{name}/mod.rs")
+            ]
+        found = (place.encode("utf-8", "surrogateescape") for place in places)
+        yield from (_Module(one, "") for one in [one for one in found if self.has(one)][:1])
+
+    def _parents(self, module: _Module) -> Iterator[_Module]:
+        """Yield the enclosing module; for a crate's root, two modules if a program and a library share it."""
+        if module.inside:
+            yield _Module(module.path, module.inside.rpartition(".")[0])
+            return
+        folder, _, file = module.path.rpartition(b"/")
+        if file == b"mod.rs":
+            folder = folder.rpartition(b"/")[0]
+        for beside in _list_upward(folder):
+            near = [
+                beside + b"mod.rs",
+                *([beside[:-1] + b".rs"] if beside else []),
+                beside + b"lib.rs",
+                beside + b"main.rs",
+            ]
+            found = [_Module(one, "") for one in near if one != module.path and self.has(one)]
+            yield from found
+            if found:
+                return
+
+    def _roots(self, module: _Module) -> Iterator[_Module]:
+        for beside in _list_upward(module.path.rpartition(b"/")[0]):
+            found = [_Module(beside + one, "") for one in (b"lib.rs", b"main.rs") if self.has(beside + one)]
+            yield from found
+            if found:
+                return
+        yield _Module(module.path, "")
+
+    def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
+        """Yield the root of a crate by name: the current crate, or one in a sibling folder."""
+        root = next(self._roots(module)).path.rpartition(b"/")[0].removesuffix(b"src").rstrip(b"/")
+        around = root.rpartition(b"/")[0]
+        own = root.rpartition(b"/")[2].decode("utf-8", "replace").replace("-", "_")
+        for written in dict.fromkeys((name, name.replace("_", "-"))):
+            folder = root if own == name else b"/".join(filter(None, (around, written.encode())))
+            path = b"/".join(filter(None, (folder, b"src/lib.rs")))
+            if self.has(path):
+                yield _Module(path, "")
+
+
+def resolve_in_crate(
+    paths: RustPaths, place: tuple[bytes, FileSymbols, int], target: Definition
+) -> Resolution | Inconclusive | None:
+    """Return how a name at a position relates to a target; None: it means another; INCONCLUSIVE: unknown.
+
+    Members of types are always inconclusive.
+    """
+    path, symbols, offset = place
+    around = target.symbols.parent(target.index)
+    if around >= 0 and target.symbols.kind(around) != "module":
+        return INCONCLUSIVE
+    found, is_followed = paths.find_item(path, symbols, offset)
+    if any(isinstance(one, Definition) and one.key == target.key for one in found):
+        return Resolution(PROVEN, "same file" if path == target.path else "import")
+    return None if is_followed else INCONCLUSIVE
+
+
+def _list_upward(folder: bytes) -> Iterator[bytes]:
+    """Yield a folder and its parents up to the project's root, each as the prefix of its files' paths."""
+    while folder:
+        yield folder + b"/"
+        folder = folder.rpartition(b"/")[0]
+    yield b""
+
+
+def _module_around(symbols: FileSymbols, offset: int) -> str:
+    around = symbols.enclosing(offset)
+    while around >= 0 and symbols.kind(around) != "module":
+        around = symbols.parent(around)
+    return symbols.qualified(around) if around >= 0 else ""
+
+
+def is_in_statement(symbols: FileSymbols, start: int, offset: int) -> bool:
+    """Whether a position is in the statement that begins at another position."""
+    spans = symbols.parsed.statements
+    at = int(spans[:, 0].searchsorted(offset, side="right")) - 1
+    return at >= 0 and int(spans[at, 0]) == start

@@ -1,0 +1,1 @@
+"""``fgrep pick``: search as you type."""

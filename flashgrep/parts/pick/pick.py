@@ -1,0 +1,164 @@
+"""``fgrep pick``: search as you type and open what you select; uses fzf if it is on PATH, else our own picker.
+
+fzf runs one of our commands at each key and ends the previous one. Its bindings are shell commands, so we choose the
+shell; fzf quotes the typed text itself.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from flashgrep.cli.daemon_client import fail, failing_cleanly
+
+Kind = Literal["text", "files", "symbols", "meaning"]
+NOTHING_CHOSEN: Final = 1
+AROUND: Final = 40
+"""Lines of preview before and after the one found."""
+COMMANDS: Final[dict[Kind, str]] = {
+    "text": "query --limit 500 --max-tokens 100000",
+    "files": "files --limit 1000",
+    "symbols": "symbol --match fuzzy --limit 200",
+    "meaning": "search-code --limit 30",
+}
+EDITORS_WITH_GOTO: Final = frozenset({"code", "codium", "cursor", "windsurf", "zed", "hx", "helix", "subl"})
+"""Editors that take PATH:LINE:COLUMN; those of the VS Code family with -g before it."""
+WITH_FLAG: Final = frozenset({"code", "codium", "cursor", "windsurf"})
+KEYS: Final = {
+    "bash": """\
+# Alt-G: search and edit; Alt-P: put the path of a file into the command line
+_flashgrep_path() {
+  local found; found=$(flashgrep pick --kind files --print) || return
+  found=${found@Q}
+  READLINE_LINE="${READLINE_LINE:0:READLINE_POINT}$found${READLINE_LINE:READLINE_POINT}"
+  READLINE_POINT=$((READLINE_POINT + ${#found}))
+}
+bind -x '"\\eg": flashgrep pick'
+bind -x '"\\ep": _flashgrep_path'
+""",
+    "zsh": """\
+# Alt-G: search and edit; Alt-P: put the path of a file into the command line
+_flashgrep_pick() { flashgrep pick </dev/tty; zle reset-prompt }
+_flashgrep_path() {
+  local found
+  found=$(flashgrep pick --kind files --print </dev/tty) && LBUFFER+=${(q)found}
+  zle reset-prompt
+}
+zle -N _flashgrep_pick
+zle -N _flashgrep_path
+bindkey '\\eg' _flashgrep_pick
+bindkey '\\ep' _flashgrep_path
+""",
+    "fish": """\
+# Alt-G: search and edit; Alt-P: put the path of a file into the command line
+function _flashgrep_path
+    set -l found (flashgrep pick --kind files --print); and commandline -i -- (string escape -- $found)
+    commandline -f repaint
+end
+bind \\eg 'flashgrep pick; commandline -f repaint'
+bind \\ep _flashgrep_path
+""",
+}
+
+
+def pick(
+    text: Annotated[str, typer.Argument(help="Text to begin with.")] = "",
+    *,
+    kind: Annotated[Kind, typer.Option("--kind", "-k", help="What to look for.")] = "text",
+    show: Annotated[bool, typer.Option("--print", help="Print the place instead of opening it in $EDITOR.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Do not use fzf.")] = False,
+    keys: Annotated[
+        Literal["bash", "zsh", "fish"] | None, typer.Option(help="Print key bindings for a shell and exit.")
+    ] = None,
+) -> None:
+    """Search as you type, and open what you select; uses fzf if it is installed."""
+    if keys is not None:
+        sys.stdout.write(KEYS[keys])
+        return
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        fail("pick needs a terminal, and there is none")
+    program = None if plain else shutil.which("fzf")
+    try:
+        with failing_cleanly():
+            chosen = pick_by_fzf(program, find_own_command(), kind, text) if program else pick_plainly(kind, text)
+    except KeyboardInterrupt:
+        chosen = ""
+    if not chosen:
+        raise typer.Exit(NOTHING_CHOSEN)
+    path, line, column = split_place(chosen, kind)
+    if show:
+        typer.echo(path if kind == "files" else f"{path}:{line}:{column}")
+        return
+    command = make_editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", path, line, column)
+    os.execvp(command[0], command)  # noqa: S606 - the user's own editor
+
+
+def find_own_command() -> list[str]:
+    """Return the command by which a shell started by fzf runs us: never the name that may mean grep."""
+    beside = Path(sys.argv[0]).with_name("flashgrep")
+    return [str(beside)] if beside.is_absolute() and beside.exists() else [sys.executable, "-m", "flashgrep"]
+
+
+def pick_plainly(kind: Kind, text: str) -> str:
+    """Return what is chosen in our own picker, or nothing."""
+    # curses, and the connection it keeps, are for whoever has no fzf.
+    return str(import_module("flashgrep.parts.pick.plain_picker").pick(kind, text))
+
+
+def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
+    """Return the line that is chosen in fzf, or nothing."""
+    ours = shlex.join(own)
+    # "|| true": nothing found is status 1, which fzf shows as a failed command.
+    ask = f"{ours} {COMMANDS[kind]} -- {{q}} 2>/dev/null || true"
+    if kind == "files":
+        ask = f"if [ -n {{q}} ]; then {ask}; else {ours} {COMMANDS[kind]}; fi"
+    arguments = [fzf, "--disabled", "--query", text, "--bind", f"start:reload:{ask}", "--bind", f"change:reload:{ask}"]
+    arguments += ["--delimiter", ":", "--layout", "reverse", "--info", "inline", "--prompt", f"{kind}> "]
+    if kind == "files":
+        preview = f"{ours} slice -- {{}} 1 {2 * AROUND}"
+    else:
+        first = f"l={{2}}; f=$((l > {AROUND} ? l - {AROUND} : 1))"
+        preview = f'{first}; {ours} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
+        # The matching line is in the middle, except near the start of a file.
+        arguments += ["--preview-window", f"up,50%,+{AROUND}-/2"]
+    found = subprocess.run(
+        [*arguments, "--preview", preview],
+        # fzf runs bindings by $SHELL; in fish or csh ours would be syntax errors.
+        env={**os.environ, "SHELL": "/bin/sh"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    return found.stdout.decode(errors="surrogateescape").rstrip("\n")
+
+
+def split_place(chosen: str, kind: Kind) -> tuple[str, int, int]:
+    """Return the path, line and column of a line of results."""
+    if kind == "files":
+        return chosen, 1, 1
+    path, _, rest = chosen.partition(":")
+    numbers = rest.split(":", 2)
+    line = int(numbers[0]) if numbers[0].isdigit() else 1
+    return path, line, int(numbers[1]) if len(numbers) > 1 and numbers[1].isdigit() else 1
+
+
+def make_editor_command(editor: str, path: str, line: int, column: int) -> list[str]:
+    """Return the command that opens a place in an editor, which may be given with arguments of its own."""
+    words = shlex.split(editor)
+    if not words:
+        fail("EDITOR is empty")
+    name = Path(words[0]).name
+    # A path that begins with a dash would be an option.
+    target = path if path.startswith(("/", "./", "../")) else f"./{path}"
+    if name in EDITORS_WITH_GOTO:
+        return [*words, *["-g"] * (name in WITH_FLAG), f"{target}:{line}:{column}"]
+    return [*words, f"+{line}", target]

@@ -1,0 +1,493 @@
+"""Symbols: where a name is defined and used, and what a file or project defines."""
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Annotated, Final, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import NotFound
+from flashgrep.base.model import path_to_json
+from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, PathText, SymbolName, Usage, handler
+from flashgrep.files.columns import Columns, PositionEncoding, Range
+from flashgrep.files.globs import PathFilter
+from flashgrep.methods.common import (
+    CHARS_PER_TOKEN,
+    Below,
+    Budget,
+    Coverage,
+    Cursor,
+    Deadline,
+    Encoding,
+    Exclude,
+    FilePlace,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokens,
+    MaxTokensIfSet,
+    ProjectName,
+    ProjectNames,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    open_view,
+    resolve_path,
+    tell_near,
+    view_of,
+)
+from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.text import Style, render_places, shorten_entries, span
+from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
+from flashgrep.parts.symbols.parse.lookup import Role
+from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
+from flashgrep.parts.symbols.repository_map import repository_map
+from flashgrep.parts.symbols.symbol_search import SUGGESTED, FoundSymbol, Match, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.snapshot import Snapshot
+
+RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
+"""Overhead of one occurrence in characters, as JSON and as text."""
+OUTLINE_TOKENS = 2_000
+"""Default size of an outline."""
+MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
+"""Default number of symbols in a structured outline, and the approximate characters of JSON of one."""
+FEW = 2
+"""Uses of one role; if there are more, the role is said once, above all of them."""
+NOTES: Final[tuple[tuple[Literal["namesakes", "unsure", "as_text"], str], ...]] = (
+    ("namesakes", "[{} definitions have this name, a use may be of any; Container.name asks about one]"),
+    ("unsure", "[{} uses left out: too ambiguous to resolve]"),
+    (
+        "as_text",
+        "[no symbol; the word is in comments, texts or files that are not parsed, {} times at least: query finds it]",
+    ),
+)
+SymbolKind = Literal[
+    "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
+    "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
+    "extension", "heading", "package",
+]  # fmt: skip
+
+
+class GetSymbolParams(Params):
+    """Which symbol, how its name is compared, and which occurrences are wanted."""
+
+    symbol_name: SymbolName = Field(description="A name, or a qualified one such as Class.method or mod::fn.")
+    match: Match = Field(
+        "exact",
+        description="prefix: definitions whose name starts with it. fuzzy: the most similar defined names.",
+    )
+    case: Annotated[
+        Literal["sensitive", "insensitive"], Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"})
+    ] = Field("sensitive", description="How letter case is compared.")
+    kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
+    role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
+    body: bool = Field(default=False, description="Include their text; only of definitions, unless `role` says more.")
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most occurrences to return.")
+    cursor: Cursor = None
+    max_tokens: MaxTokens = 8_000
+    deadline_ms: Deadline = 10_000
+    fresh: Fresh = True
+    position_encoding: Annotated[PositionEncoding | None, RARE] = Field(
+        None, description="What columns of names count, e.g. utf-16; adds end columns."
+    )
+    rev: Rev = None
+    project: ProjectName = None
+    projects: ProjectNames = None
+
+
+class SymbolHit(FilePlace):
+    """One occurrence: lines of the whole construct, `line_number` and `column` of the name.
+
+    `column` counts characters or, if that is given, by `position_encoding`; then `end_column` is after the name.
+    """
+
+    symbol_name: str
+    start_line: int
+    end_line: int
+    line_number: int
+    column: int
+    end_column: NotRequired[int]
+    role: str
+    kind: NotRequired[str]
+    symbol_type: str
+    container: NotRequired[str]
+    signature: NotRequired[str]
+    doc: NotRequired[str]
+    body: NotRequired[str]
+    language: str
+
+
+class GetSymbolResult(TypedDict):
+    """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
+
+    `total`: null while there is a `next` for a name in more than 500 files, or a prefix with more than 100 defining
+    files: these are answered some files at a time, defining files first. `namesakes`: the number of definitions with
+    the name; a use may be of any of them, and a qualified name selects one. `unsure`: uses left out because they may or
+    may not be of the qualified name. `as_text`: nothing was found, but the word is so often, at least, in comments,
+    texts or files of languages that are not parsed.
+    """
+
+    symbol_name: str
+    results: list[SymbolHit]
+    total: int | None
+    next: str | None
+    coverage: Coverage
+    suggestions: NotRequired[list[str]]
+    namesakes: NotRequired[int]
+    unsure: NotRequired[int]
+    as_text: NotRequired[int]
+
+
+def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
+    """Yield each occurrence's place: a definition with kind and signature, a use with role, container and line."""
+    roles = {hit["role"] for hit in result["results"]}
+    is_said = not style.is_person and len(result["results"]) > FEW and len(roles) == 1 and "definition" not in roles
+    if is_said:
+        yield f"{result['results'][0]['role']} in:"
+
+    def describe(hit: SymbolHit) -> str:
+        kind, role, text = hit.get("kind", ""), hit["role"], hit.get("signature") or hit["symbol_name"]
+        if style.is_person:
+            return f"{hit['column']}:{' '.join(filter(None, [role, kind]))}: {text}"
+        within = f" in {hit['container']}" if hit.get("container") else ""
+        if role == "definition":
+            return f"{kind}{within} {text}"
+        if is_said:
+            return f"{hit.get('container', '')}: {text}".removeprefix(": ")
+        return f"{role}{within}: {text}"
+
+    for has_body, hits in groupby(result["results"], key=lambda hit: "body" in hit):
+        if has_body:  # its signature is in it
+            for hit in hits:
+                within = f" in {hit['container']}" if hit.get("container") else ""
+                yield f"{style.path(hit)}:{span(hit)} {hit.get('kind', '')}{within}"
+                yield style.text(hit["body"])
+            continue
+        yield from render_places(
+            (
+                (style.path(hit), str(hit["start_line"]) if style.is_person else span(hit), describe(hit))
+                for hit in hits
+            ),
+            style,
+        )
+    yield from (note.format(count) for key, note in NOTES if (count := result.get(key)))
+
+
+@handler("get_symbol", title="Find a symbol", command="symbol symbol_name", render=render_symbols)
+async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
+    """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
+
+    Use it for names in code; comments and strings do not count (query finds those).
+    """
+    return await ask_projects(call, params, _ask, _join)
+
+
+async def _ask(
+    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, among: ProjectSelection
+) -> Page[GetSymbolResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
+    workspace = await view_of(call, project, params.rev)
+    fresh = await workspace.refresh() if params.fresh else False
+    keep = await make_path_filter(
+        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
+    )
+    question = SymbolQuestion(
+        name=params.symbol_name,
+        match=params.match,
+        fold=params.case == "insensitive",
+        kinds=frozenset(params.kind),
+        roles=frozenset(params.role or (["definition"] if params.body else [])),
+        body_chars=params.max_tokens * CHARS_PER_TOKEN if params.body else 0,
+        keep=keep,
+        limit=params.limit,
+        after=0 if params.cursor is None else decode_cursor(params, params.cursor, int),
+        deadline=time.monotonic() + params.deadline_ms / 1000,
+        encoding=params.position_encoding,
+    )
+    answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+    # Budget what is sent: a line of text takes far less than the same hit as JSON.
+    overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
+    hits = Budget(params.max_tokens).fit(
+        map(_format_hit, answer.results),
+        lambda hit: (
+            overhead
+            + len(hit.get("signature", ""))
+            + len(hit.get("doc", ""))
+            + len(hit.get("body", ""))
+            + len(hit["file_path"])
+        ),
+    )
+    # A cursor counts occurrences, ordered by role, tier and path, which later pages share.
+    reached = question.after + len(hits)
+    result: GetSymbolResult = {
+        "symbol_name": params.symbol_name,
+        "results": hits,
+        "total": answer.total,
+        "next": encode_cursor(params, reached) if hits and (answer.total is None or reached < answer.total) else None,
+        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
+    }
+    if answer.suggestions:
+        result["suggestions"] = answer.suggestions
+    if answer.namesakes:
+        result["namesakes"] = answer.namesakes
+    if answer.unsure:
+        result["unsure"] = answer.unsure
+    if answer.as_text:
+        result["as_text"] = answer.as_text
+    return Page(result, lambda at: answer.results[at].order)
+
+
+def _join(result: GetSymbolResult, answers: Sequence[ProjectAnswer[GetSymbolResult]]) -> None:
+    """Suggest the nearest names of all projects if none has the symbol."""
+    result.pop("suggestions", None)
+    if namesakes := sum(one.result.get("namesakes", 0) for one in answers):
+        result["namesakes"] = namesakes
+    if unsure := sum(one.result.get("unsure", 0) for one in answers):
+        result["unsure"] = unsure
+    # Only if no project has it; next to results a suggestion would be noise.
+    near = [name for one in answers for name in one.result.get("suggestions", ())]
+    if near and not result["results"]:
+        result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
+    result.pop("as_text", None)
+    if (words := sum(one.result.get("as_text", 0) for one in answers)) and not result["results"]:
+        result["as_text"] = words
+
+
+def _format_hit(found: FoundSymbol) -> SymbolHit:
+    one = found.occurrence
+    hit: SymbolHit = {
+        "symbol_name": one.name,
+        **path_to_json(found.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": one.start_line,
+        "end_line": one.end_line,
+        "line_number": one.line,
+        "column": one.column,
+        "role": one.role,
+        "symbol_type": one.kind or one.role,
+        "language": found.language,
+    }
+    if found.columns:
+        hit["column"], hit["end_column"] = found.columns
+    if one.kind:
+        hit["kind"] = one.kind
+    if one.container:
+        hit["container"] = one.container
+    if found.signature:
+        hit["signature"] = found.signature
+    if found.doc:
+        hit["doc"] = found.doc
+    if found.body:
+        hit["body"] = found.body
+    return hit
+
+
+class OutlineParams(Params):
+    """Which file or folder, and how much of it."""
+
+    path: PathText = Field("", description="File or folder, relative to the project; empty: like repo_map.")
+    everything: Annotated[bool, RARE] = Field(default=False, description="Include fields, variables and enumerators.")
+    structured: Annotated[bool, RARE] = Field(
+        default=False, description="Return `entries` with their ranges instead of lines, for programs."
+    )
+    position_encoding: Encoding = "utf-32"
+    max_tokens: MaxTokensIfSet = None
+    fresh: Fresh = True
+    rev: Rev = None
+    project: ProjectName = None
+
+
+class OutlineEntry(TypedDict):
+    """A symbol of a structured outline; `depth`: its nesting level."""
+
+    name: str
+    kind: str
+    depth: int
+    range: Range
+    selection_range: Range
+    signature: str
+
+
+class OutlineFile(FilePlace):
+    """A file's symbols, one a line, indented by nesting, each with its lines; or, structured, as entries by place."""
+
+    symbols: list[str]
+    entries: NotRequired[list[OutlineEntry]]
+
+
+class OutlineResult(TypedDict):
+    """Files with their symbols; `left_out`: symbols that did not fit the budget."""
+
+    path: str
+    results: list[OutlineFile]
+    files: int
+    left_out: int
+    files_skipped: dict[str, int]
+    fresh: bool
+
+
+def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
+    """Yield each file and, indented below it, its symbols with their lines."""
+    for file in result["results"]:
+        yield style.path(file)
+        yield from (f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}" for one in file.get("entries", ()))
+        if style.is_person:
+            yield from (f"  {style.text(line)}" for line in file["symbols"])
+            continue
+        yield from shorten_entries(file["symbols"])
+
+
+def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
+    """Yield the outline, and how much of it is left out."""
+    yield from render_map(result, style)
+    if result.get("path") and result["left_out"]:
+        yield f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
+
+
+@handler(
+    "outline",
+    command="outline path",
+    title="Outline a file, folder or project",
+    toolset="research",
+    render=render_outline,
+)
+async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
+    """Show what a file, or each file of a folder, defines, as a tree; like repo_map without a path.
+
+    Use it before you read a long file. A single line number means: up to the next entry.
+    """
+    workspace = await open_view(call, params)
+    fresh = await workspace.refresh() if params.fresh else False
+    max_chars = (params.max_tokens or OUTLINE_TOKENS) * CHARS_PER_TOKEN
+    below = await resolve_path(workspace, params.path) if params.path else b""
+    paths: list[bytes] | None = None
+    if below:
+        paths = workspace.paths(PathFilter((), (), under=below))
+        if not paths:
+            missing = NotFound(
+                f"no file to outline at: {params.path}", reason="path_not_found", target_path=params.path
+            )
+            raise await tell_near(workspace, missing, params.path)
+
+    def make(snapshot: Snapshot) -> OutlineResult:
+        source = SnapshotSource(snapshot)
+        if params.structured and paths is not None:
+            return _format_structure(source, paths, params, fresh=fresh)
+        if paths is None:
+            # Without a path, what matters most, like repo_map.
+            made = repository_map(source, max_chars=max_chars)
+        else:
+            made = outline(source, paths, max_chars=max_chars, everything=params.everything)
+        return _format_outline(made, params.path, fresh=fresh)
+
+    return await workspace.in_thread(make)
+
+
+def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
+    """Return an outline's lines by file; called in the thread of the lookup, since there can be 100,000."""
+    files: dict[bytes, list[str]] = {}
+    for entry in made.entries:
+        checkpoint()
+        span = f"{entry.line}" if entry.line == entry.end_line else f"{entry.line}-{entry.end_line}"
+        line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
+        files.setdefault(entry.path, []).append(line)
+    return {
+        "path": path,
+        "results": [
+            {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
+            for path, lines in files.items()
+        ],
+        "files": made.files_read,
+        "left_out": made.left_out,
+        "files_skipped": made.skipped,
+        "fresh": fresh,
+    }
+
+
+def _format_structure(
+    source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams, *, fresh: bool
+) -> OutlineResult:
+    """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
+    made = Outline()
+    room = MOST_ENTRIES if params.max_tokens is None else params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
+    files: list[OutlineFile] = []
+    for path, symbols in open_all(source, paths, made):
+        columns, entries = Columns(symbols.lines, params.position_encoding), list[OutlineEntry]()
+        for index, depth in nest(symbols, everything=params.everything):
+            if not room:
+                made.left_out += 1
+                continue
+            # Budgeted in entries, which are all about the same size.
+            room -= 1
+            row = symbols.row(index)
+            whole = columns.range(row[START], row[END])
+            entries.append({
+                "name": symbols.name(index),
+                "kind": symbols.kind(index),
+                "depth": depth,
+                "range": whole,
+                "selection_range": columns.range(row[NAME], row[NAME_END]),
+                "signature": symbols.signature(index),
+            })  # fmt: skip
+        files.append({**path_to_json(path), "symbols": [], "entries": entries})  # type: ignore[typeddict-item]  # as in _format_hit
+    return {
+        "path": params.path,
+        "results": files,
+        "files": made.files_read,
+        "left_out": made.left_out,
+        "files_skipped": made.skipped,
+        "fresh": fresh,
+    }
+
+
+class RepoMapParams(Params):
+    """Which part of the project, and how much."""
+
+    path: PathText = Field("", description="Only definitions below this folder.")
+    mentions: Annotated[list[NameText], Field(max_length=100)] = Field(
+        default=[], description="Names, words of names, or parts of paths to focus on."
+    )
+    max_tokens: MaxTokens = 1_500
+    fresh: Annotated[Fresh, RARE] = True
+    rev: Annotated[Rev, RARE] = None
+    project: ProjectName = None
+
+
+@handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_map)
+async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
+    """Show the most important definitions of a project or folder: those the rest depends on.
+
+    Use it first in unfamiliar code.
+    """
+    workspace = await open_view(call, params)
+    fresh = await workspace.refresh() if params.fresh else False
+    below = await resolve_path(workspace, params.path) if params.path else b""
+    if below and not workspace.paths(PathFilter((), (), under=below)):
+        missing = NotFound(f"no file to map at: {params.path}", reason="path_not_found", target_path=params.path)
+        raise await tell_near(workspace, missing, params.path)
+
+    def make(snapshot: Snapshot) -> OutlineResult:
+        made = repository_map(
+            SnapshotSource(snapshot),
+            max_chars=params.max_tokens * CHARS_PER_TOKEN,
+            under=below,
+            mentions=params.mentions,
+        )
+        return _format_outline(made, params.path, fresh=fresh)
+
+    return await workspace.in_thread(make)
+
+
+HANDLERS: tuple[Handler, ...] = (get_symbol, outline_path, repo_map)

@@ -1,0 +1,231 @@
+"""The name at a position of a file, by the grammar, or the reason why there is none.
+
+Also finds the declaration of a local name in languages without described scopes (``parts/symbols/parse/scoping.py``).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tree_sitter import Node
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import InvalidRange, NotFound
+from flashgrep.base.languages import LANGUAGES
+from flashgrep.base.model import Skipped, path_to_text
+from flashgrep.files.columns import PositionEncoding, find_column
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME_END
+from flashgrep.parts.symbols.parse.scoping import SCOPED
+from flashgrep.parts.symbols.symbol_source import SymbolSource, tree_of
+
+MOST_NAME: Final = 1_000
+"""Most bytes of a name."""
+_UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment|primitive_type")
+"""Types of nodes that may be a single word but do not name a symbol."""
+_MOST_NESTED: Final = 20
+"""Most declarators around a name: of pointers, arrays and functions."""
+_MODULE_TEXTS: Final = frozenset({"string_fragment", "interpreted_string_literal_content"})
+"""Types of nodes that hold a module's name in an import of JavaScript, TypeScript or Go."""
+_PART_FIELDS: Final = ("declarator", "name", "pattern")
+_DECLARING: Final = ("declaration", "let", "variable", "binding")
+_AROUND: Final = (
+    "block",
+    "compound",
+    "body",
+    "function",
+    "method",
+    "lambda",
+    "closure",
+    "for",
+    "while",
+    "catch",
+    "arm",
+)
+"""Parts of the types of nodes that declare something, and of nodes that limit where a declaration is visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameAtPosition:
+    """A name at a position: its file, its span in bytes, and the file's tree if there is one."""
+
+    path: bytes
+    symbols: FileSymbols
+    start: int
+    end: int
+    root: Node | None
+    module: str = ""
+    """The module as written, if the name is a module's name in an import."""
+
+    @property
+    def text(self) -> str:
+        """The name."""
+        return self.symbols.data[self.start : self.end].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class NoResult:
+    """Why there is no name at a position, or no result for it."""
+
+    reason: str
+    detail: str = ""
+
+
+def find_name_at(
+    source: SymbolSource, path: bytes, line: int, column: int, encoding: PositionEncoding
+) -> NameAtPosition | NoResult:
+    """Return the name at a line and column, both from 1; a position directly after a name also counts.
+
+    Raises:
+        NotFound: the file is gone.
+        InvalidRange: the file has no such line.
+
+    """
+    symbols = source.open(path)
+    if isinstance(symbols, Skipped):
+        return NoResult(symbols.reason, symbols.detail)
+    if symbols is None:
+        if source.read(path) is None:
+            shown = path_to_text(path)
+            raise NotFound(f"no such file: {shown}", reason="file_not_found", path=shown)
+        return NoResult("no_language", "files with this name have no symbols")
+    found = read_line(symbols, line)
+    if found is None:
+        last = symbols.lines.line(len(symbols.data))
+        raise InvalidRange(f"line {line} is past the end (the file has {last})", lines=last)
+    start, text = found
+    at = find_column(text, column, encoding)
+    root = tree_of(symbols) if at is not None else None
+    for offset in () if at is None else (start + at, start + at - 1):
+        if start <= offset < start + len(text) and (span := _name_at(symbols, root, offset)) is not None:
+            return NameAtPosition(path, symbols, *span, root, _module_at(symbols, root, span[0]))
+    return _explain(symbols, text, start, at)
+
+
+def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
+    """Return the offset where a line (from 1) begins, and its bytes without the line end; None: no such line."""
+    data, lines = symbols.data, symbols.lines
+    if line > lines.line(len(data)):
+        return None
+    start = lines.start(line)
+    end = data.find(b"\n", start)
+    return start, data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
+
+
+def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> NoResult:
+    """Return why there is no name in a line; ``at``: the offset of the column in it, None past its end."""
+    if at is None:
+        return NoResult("past_line_end", "the line ends before this column")
+    if not text.strip():
+        return NoResult("blank", "the line is blank")
+    skips = symbols.parsed.skips
+    before = int(skips[:, 0].searchsorted(start + at, side="right")) - 1
+    if before >= 0 and start + at < int(skips[before, 1]):
+        return NoResult("text", "this position is in a comment or a string")
+    return NoResult("no_name", "there is no name at this position")
+
+
+def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int, int] | None:
+    """Return the span of the name around an offset."""
+    extra = re.escape(LANGUAGES[symbols.language].word)
+    if root is None:
+        before = re.search(rb"[\w\x80-\xff%s]*\Z" % extra, symbols.data[max(0, offset - MOST_NAME) : offset])
+        start = offset - len(before[0]) if before else offset
+        word = symbols.word_at(start).encode("utf-8", "replace")
+        return (start, start + len(word)) if word and symbols.role(start) is not None else None
+    node = root.descendant_for_byte_range(offset, offset + 1)
+    if node is not None and _module_at(symbols, root, offset):
+        return node.start_byte, node.end_byte
+    if node is None or node.child_count or not node.is_named or node.end_byte - node.start_byte > MOST_NAME:
+        return None
+    text = symbols.data[node.start_byte : node.end_byte]
+    is_name = re.fullmatch(rb"(?!\d)[\w\x80-\xff%s]+" % extra, text)
+    # The node of a literal or a keyword has its text as its type: true, null, this.
+    if not is_name or _UNNAMED.search(node.type) or node.type == text.decode("ascii", "replace").lower():
+        return None
+    return node.start_byte, node.end_byte
+
+
+def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
+    """Return the module that an import names, up to the offset; empty if there is none."""
+    if root is None or symbols.language not in SCOPED or symbols.role(offset) != "import":
+        return ""
+    leaf = root.descendant_for_byte_range(offset, offset + 1)
+    around = leaf.parent if leaf is not None else None
+    if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
+        return ""
+    # "Up to the offset": at ``b`` of ``a.b.c`` the module is ``a.b``.
+    start, outer = leaf.start_byte, around.parent
+    if leaf.type not in _MODULE_TEXTS:
+        if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
+            return ""
+        is_import = outer.type == "import_statement" or (
+            outer.type == "aliased_import" and outer.parent is not None and outer.parent.type == "import_statement"
+        )
+        if not is_import and outer.type != "relative_import" and outer.child_by_field_name("module_name") != around:
+            return ""
+        start = outer.start_byte if outer.type == "relative_import" else around.start_byte
+    return symbols.data[start : leaf.end_byte].decode("utf-8", "replace")
+
+
+def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -> tuple[Node, Node] | None:
+    """Return the local declaration that a bare name refers to: the node of the name and the declaring node.
+
+    It is the last visible one before the offset, in the outermost enclosing function.
+    """
+    # A nested function sees the names of enclosing ones.
+    around = outermost = symbols.enclosing(offset)
+    while around >= 0:
+        outermost = around if symbols.kind(around) in CALLABLE_KINDS else outermost
+        around = symbols.parent(around)
+    if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
+        return None
+    row, found = symbols.row(outermost), None
+    # The offsets of the word are indexed; a walk over the tree would visit every node.
+    for at in symbols.words(name.encode(), fold=False):
+        checkpoint()
+        if at > offset or at >= row[END]:
+            break
+        if at < row[NAME_END] or symbols.index_at(at) >= 0:
+            continue
+        leaf = root.descendant_for_byte_range(at, at + 1)
+        declaring = _declaring(leaf) if leaf is not None else None
+        if leaf is not None and declaring is not None and _is_seen(declaring, offset):
+            found = leaf, declaring
+    return found
+
+
+def _declaring(leaf: Node) -> Node | None:
+    """Return the parameter, declaration or pattern that declares a name; None if the name is only used."""
+    node = leaf
+    for _ in range(_MOST_NESTED):
+        parent = node.parent
+        if parent is None:
+            return None
+        kind = parent.type
+        is_part = any(node in parent.children_by_field_name(field) for field in _PART_FIELDS)
+        if "parameter" in kind:
+            return parent if is_part or kind.endswith("parameters") else None
+        if kind == "assignment" or "pattern" in kind:
+            is_left = node == parent.child_by_field_name("left")
+            is_type = node == parent.child_by_field_name("type")
+            return parent if (is_left if kind == "assignment" else not is_type) else None
+        if not is_part:
+            return None
+        # C nests declarators: in ``*name[3]`` an array's is inside a pointer's, and the declaration is around both.
+        if not kind.endswith("declarator"):
+            return parent if any(word in kind for word in (*_DECLARING, "for")) else None
+        node = parent
+    return None
+
+
+def _is_seen(declaring: Node, offset: int) -> bool:
+    """Whether a declaration is visible at an offset: in the innermost block or function around the declaration."""
+    around = declaring if declaring.type.startswith("for") else declaring.parent
+    while around is not None:
+        kind = around.type
+        is_head = kind.endswith("declarator") or "parameter" in kind or kind.startswith("variable")
+        if not is_head and any(word in kind for word in _AROUND):
+            return around.start_byte <= offset < around.end_byte
+        around = around.parent
+    return True

@@ -1,0 +1,145 @@
+"""Outlines of the definitions in files.
+
+Files come from a ``SymbolSource``; it makes no difference whether their symbols were stored or are parsed now.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.errors import clip
+from flashgrep.base.model import Skipped
+from flashgrep.index.table import tier_of
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import END, KIND, KINDS, START, TYPE_KINDS
+from flashgrep.parts.symbols.symbol_source import SymbolSource
+from flashgrep.search.snapshot import SearchStats
+
+SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
+"""Kinds an outline shows by default."""
+MOST_SIGNATURE, MOST_VALUE = 100, 50
+"""Most characters of an outline's line; fewer for a constant, whose value is seldom needed."""
+LONG_FUNCTION = 200
+"""From this many lines on, a function counts as a module of its own (a factory), and its functions are shown."""
+_BROUGHT: Final = re.compile(r"= (?:await )?(?:require|import)\(")
+"""A value that is an imported module: a definition only in form."""
+_FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
+_VALUES: Final = frozenset({"constant", "variable", "field", "property"})
+_DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
+LEAST_SHARE: Final = 200
+"""Least characters for a file in a folder's outline; with too many files the last ones get none."""
+ENTRY_OVERHEAD: Final = 12
+"""Characters around a signature: its line numbers and its indentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of an outline: a symbol and its nesting depth."""
+
+    path: bytes
+    line: int
+    end_line: int
+    depth: int
+    kind: str
+    signature: str
+
+    @property
+    def size(self) -> int:
+        """Return its approximate number of characters."""
+        return len(self.signature) + ENTRY_OVERHEAD + 2 * self.depth
+
+
+@dataclass(slots=True)
+class Outline(SearchStats):
+    """Entries in order, and how many did not fit."""
+
+    entries: list[Entry] = field(default_factory=list)
+    left_out: int = 0
+
+
+def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, everything: bool = False) -> Outline:
+    """Return the symbols of files as a tree, by path and position, within a budget.
+
+    If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each file gets a
+    share, sources before tests, and within a file types come first.
+    """
+    made = Outline()
+    files: list[list[Entry]] = []
+    needed = 0  # for the least share of every file
+    for path, symbols in open_all(source, paths, made):
+        if needed > max_chars:  # stop early: making signatures is the slow part
+            made.left_out += len(symbols.parsed.definitions)
+            continue
+        files.append(list(read_entries(path, symbols, everything=everything)))
+        needed += min(LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth))
+    found = [entry for entries in files for entry in entries]
+    checkpoint()
+    level = 0
+    while level <= max((entry.depth for entry in found), default=0):
+        size = sum(entry.size for entry in found if entry.depth == level)
+        size += 0 if level else sum(len(entries[0].path) + 1 for entries in files if entries)
+        if size > max_chars:
+            break
+        max_chars -= size
+        level += 1
+        checkpoint()
+    shown = {entry for entry in found if entry.depth < level}
+    checkpoint()
+    cut = [entries for entries in files if any(entry.depth == level for entry in entries)]
+    share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
+    for entries in sorted(cut, key=lambda entries: tier_of(entries[0].path)):
+        checkpoint()
+        max_chars -= 0 if level else len(entries[0].path) + 1
+        room = min(share, max_chars)
+        for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
+            if entry.depth == level and entry.size <= room:
+                room -= entry.size
+                max_chars -= entry.size
+                shown.add(entry)
+    made.entries = [entry for entry in found if entry in shown]
+    made.left_out += len(found) - len(made.entries)
+    return made
+
+
+def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
+    """Yield what a file defines, in order of position."""
+    for index, depth in nest(symbols, everything=everything):
+        found, kind = symbols.defined(index), symbols.kind(index)
+        signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
+        if kind in _VALUES and _BROUGHT.search(signature) and not everything:
+            continue
+        yield Entry(path, found.start_line, found.end_line, depth, kind, signature)
+
+
+def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]:
+    """Yield the definitions of a file that an outline shows, in order of position, each with its nesting depth."""
+    kinds = _DEEP_KINDS if everything else SHOWN_KINDS
+    ends: list[int] = []  # of the enclosing definitions
+    helpers_to = 0  # end of the short function whose nested functions are shown only with ``everything``
+    for index, row in enumerate(symbols.rows):
+        checkpoint()
+        while ends and ends[-1] <= row[START]:
+            ends.pop()
+        kind = KINDS[row[KIND]]
+        if kind not in kinds or (kind == "variable" and ends):
+            continue
+        if row[START] < helpers_to and not everything:
+            continue
+        if kind in _FUNCTIONS and not everything:
+            size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
+            helpers_to = row[END] if size < LONG_FUNCTION else helpers_to
+        yield index, len(ends)
+        ends.append(row[END])
+
+
+def open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:
+    """Yield the files that have symbols; the outline counts why others have none."""
+    for path in paths:
+        opened = source.open(path)
+        if isinstance(opened, Skipped):
+            made.count_skips(opened.reason)
+        elif opened is not None:
+            made.files_read += 1
+            yield path, opened

@@ -1,0 +1,128 @@
+"""What an answer says about a definition, read from the file's text: lines, signature, documentation, receiver."""
+
+import re
+from typing import Final
+
+from flashgrep.base.languages import LANGUAGES
+from flashgrep.files.columns import Lines
+
+SIGNATURE_CHARS: Final = 200
+_WINDOW: Final = 1200
+"""Bytes of a definition that are read for its signature and its documentation string."""
+_COMMENT_LINES: Final = 40
+"""Lines of a comment that are read; a longer one is a licence or an essay."""
+_PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)')
+_ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
+_MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
+_WORD: Final = re.compile(r"\w")
+_HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
+"""The bytes that decide where the head of a definition ends."""
+_XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
+_RECEIVER: Final = re.compile(
+    rb"(?:(?<!\w)(\w++)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
+)
+"""A receiver (a word, the end of an expression, or type arguments) and the operator after it."""
+_JOINTS: Final = frozenset({b".", b">", b":"})
+"""Last bytes of these operators."""
+_ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
+"""Languages in which an arrow accesses a member; elsewhere a type or a body follows it."""
+_JOINS: Final = frozenset({"php", "perl"})
+"""Languages in which a dot concatenates strings."""
+_KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
+"""Words after which a dot begins an expression in Swift: ``case .red``."""
+_LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
+
+
+def signature(lines: Lines, name: int, start: int, end: int) -> str:
+    """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
+    data = lines.data
+    start_line, name_line = lines.line(start), lines.line(name)
+    first = max(start, lines.start(max(start_line, name_line - 1)))
+    if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
+        first = max(start, lines.start(name_line))
+    line_start = lines.start(start_line)
+    if _has_only_modifiers(data[line_start:start]):
+        first = min(first, line_start)
+    text = data[first : min(end, first + _WINDOW)]
+    flat = " ".join(text[: find_body(text, name - first)].decode("utf-8", "replace").split())
+    return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
+
+
+def _has_only_modifiers(head: bytes) -> bool:
+    """Return whether a definition is preceded on its line only by words like ``export const``."""
+    return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
+
+
+def find_body(text: bytes, name: int) -> int:
+    """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
+    depth = 0
+    for found in _HEAD_ENDS.finditer(text, max(0, name)):
+        at, byte = found.start(), found[0]
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+        elif depth <= 0 and (byte in b"{;" or text[:at].rstrip()[-1:] not in b",="):
+            return at
+    return len(text)
+
+
+def documentation(lines: Lines, language: str, name: int, start: int, end: int) -> str:
+    """Return the first line of a definition's documentation, or nothing."""
+    if language == "python":
+        text = lines.data[name : min(end, name + _WINDOW)]
+        opened = text.find(b":\n", _find_head_end(text))
+        string = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
+        return string[2].decode("utf-8", "replace") if string else ""
+    if language == "elixir":
+        first = max(1, lines.line(start) - _COMMENT_LINES)
+        *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
+        # If another function ends or begins in between, the text belongs to that one.
+        between = lines.data[last.end() : start] if last is not None else b""
+        above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
+        if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
+            return above
+    line = lines.line(start)
+    return _comment_above(lines, language, line) if _has_only_modifiers(lines.data[lines.start(line) : start]) else ""
+
+
+def _find_head_end(text: bytes) -> int:
+    """Return the offset of the colon that ends the head of a Python definition."""
+    depth = 0
+    for at, byte in enumerate(text):
+        if byte in b"([{":
+            depth += 1
+        elif byte in b")]}":
+            depth -= 1
+        elif byte == ord(":") and depth == 0:
+            return at
+    return len(text)
+
+
+def _comment_above(lines: Lines, language: str, line: int) -> str:
+    """Return the first line with words in the comment right above."""
+    markers = LANGUAGES[language].comments
+    above: list[str] = []
+    for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
+        text = lines.text(number).strip()
+        if text.startswith(("@", "#[", "[")) and not above:
+            continue  # annotations may follow the comment
+        marker = next((marker for marker in markers if text.encode().startswith(marker)), None)
+        if marker is None or text.startswith("{-#"):
+            break
+        above.append(text.removeprefix(marker.decode()))
+    lines_of_text = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
+    return next((text for text in lines_of_text if _WORD.search(text)), "")[:SIGNATURE_CHARS]
+
+
+def receiver(data: bytes, name: int, language: str) -> str | None:
+    """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None if there is none."""
+    before = data[max(0, name - 80) : name]
+    if before.rstrip()[-1:] not in _JOINTS:  # most names have none; this check takes a tenth of the expression's time
+        return None
+    found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
+    if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
+        return None
+    if (language == "swift" and found[1] in _KEYWORDS) or (language in _JOINS and found[0].rstrip().endswith(b".")):
+        return None
+    return (found[1] or b"").decode("utf-8", "replace")

@@ -1,0 +1,314 @@
+"""Code inside another language: Vue, Svelte and Astro, pages, ERB and EJS, notebooks, fences in prose.
+
+The rest of a file is blanked out, so that offsets in its code are offsets in the file. Expressions in templates are
+kept, too, since a function may be called only by a component's markup. They become statements among the scripts: the
+quotes or braces around an expression are replaced by as many bytes that make it a statement. A component's tag becomes
+a statement that names it. An expression with unbalanced brackets is left out, so that it cannot spoil the script.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from flashgrep.base.languages import LANGUAGES, SCRIPTS, WORDS
+
+_COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMPONENT: Final = rb"<(?P<tag>[A-Z][\w.]*)"
+_VUE: Final = re.compile(
+    _COMPONENT
+    # Each part ends at a brace or a quote, so that a template without the closing one takes linear time.
+    + rb"|\{\{(?P<shown>[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}\}"
+    + rb"|\s(?P<name>v-[\w.:\[\]-]++|[:@#][\w.:\[\]-]++)(?P<equals>\s*=\s*)(?P<quote>[\"'])"
+    + rb"(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
+    re.DOTALL,
+)
+_PUG: Final = re.compile(rb"""<template\b[^<>]{0,1000}\blang\s*=\s*["']?(?!html)\w""")
+_EACH: Final = re.compile(rb"^.*?\s(?:in|of)\s", re.DOTALL)
+_HANDLER: Final = re.compile(
+    rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)", re.DOTALL
+)
+_BRACED: Final = re.compile(_COMPONENT + rb"|\{")
+# Escapes, strings and comments are consumed whole, even if they never end, so that nothing is scanned twice.
+_SIGN: Final = re.compile(
+    rb"\\.|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+(?:`|\Z)|/\*.*?(?:\*/|\Z)|[()\[\]{}]",
+    re.DOTALL,
+)
+_PAIRS: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
+_SVELTE_HEAD: Final = re.compile(
+    rb"\s*(?:[#:@/](?P<block>if|else\s+if|each|await|key|html|render|attach|debug)?(?:\s|$)|[#:@/]\w+)"
+)
+_BINDS: Final = {b"each": re.compile(rb"\sas\s"), b"await": re.compile(rb"\s(?:then|catch)\s")}
+
+
+def keep_vue(markup: bytes, text: bytearray) -> None:
+    """Copy the expressions in a Vue component's markup into the text of its scripts."""
+    if _PUG.search(markup):
+        return
+    for found in _VUE.finditer(markup):
+        if found["tag"]:
+            _keep_tag(found, text)
+        elif found["shown"] is not None:
+            _keep(text, found.start(), found.end("shown"), b";(", found["shown"], b")")
+        else:
+            name, value = found["name"], found["value"]
+            if name.startswith((b"#", b"v-slot")):  # these bind names
+                continue
+            if name == b"v-for" and (bound := _EACH.match(value)):
+                value = value[bound.end() :].rjust(len(value))
+            opening, closing = (b"{", b"}") if name.startswith((b"@", b"v-on")) else (b"(", b")")
+            before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + opening
+            _keep(text, found.start("equals"), found.end("value"), before, value, closing)
+
+
+def keep_handlers(markup: bytes, text: bytearray) -> None:
+    """Copy the event handlers of a page's elements into the text of its scripts."""
+    for found in _HANDLER.finditer(markup):
+        before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + b"{"
+        _keep(text, found.start("equals"), found.end("value"), before, found["value"], b"}")
+
+
+def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
+    """Copy the expressions in braces in a component's markup into the text of its scripts.
+
+    ``head``: what may precede an expression in its braces.
+    """
+    at = 0
+    while found := _BRACED.search(markup, at):
+        at = found.end()
+        if found["tag"]:
+            _keep_tag(found, text)
+            continue
+        depth = 1
+        while depth and (sign := _SIGN.search(markup, at)):
+            at = sign.end()
+            depth += (sign[0] == b"{") - (sign[0] == b"}")
+        if depth:
+            return  # it never ends, so where others begin is unknown
+        code = markup[found.end() : at - 1]
+        if head is not None and (begun := head.match(code)):
+            if begun["block"] is None:
+                continue
+            if begun["block"] in _BINDS and (bound := _BINDS[begun["block"]].search(code)):
+                code = code[: bound.start()].ljust(len(code))
+            code = b" " * begun.end() + code[begun.end() :]
+        elif code.lstrip().startswith(b"..."):
+            code = code.replace(b"...", b"   ", 1)
+        _keep(text, found.start(), at - 1, b";", code, b";")
+
+
+def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
+    start, end = found.span("tag")
+    text[start - 1 : end] = b";" + found["tag"]
+    if text[end : end + 1] == b" ":
+        text[end : end + 1] = b";"
+
+
+def _keep(text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes) -> None:
+    """Write an expression between the bytes that make it a statement; ``end``: where the expression ends."""
+    waiting = list[bytes]()
+    for sign in _SIGN.finditer(code):
+        if sign[0] in _PAIRS:
+            if not waiting or waiting.pop() != _PAIRS[sign[0]]:
+                return
+        elif sign[0] in _PAIRS.values():
+            waiting.append(sign[0])
+    if not waiting and code.strip():
+        text[start : end + len(after)] = before + code + after
+
+
+_FENCE: Final = re.compile(
+    rb"^([ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]++)?)(`{3,}+|~{3,}+)[ \t]*+(\{?[ \t]*+\.?([\w+#-]*+)[^`\r\n]*+)\r?$",
+    re.MULTILINE,
+)
+_DIRECTIVE: Final = re.compile(
+    rb"^([ \t]*)\.\.[ \t]+(?:code|code-block|sourcecode)::[ \t]*([\w+#-]+)[ \t]*\r?\n"
+    rb"(?:[ \t]+:[\w-]+:[^\n]*\n)*+((?:[ \t]*+\r?\n|\1[ \t]++[^\n]*(?:\n|\Z))*+)",
+    re.MULTILINE,
+)
+_QUOTED: Final = re.compile(rb"^[ \t]{0,3}>[ \t>]*", re.MULTILINE)
+_MOST_FENCES: Final = 2_000
+"""Fences of one text; each is parsed by itself, since a broken one must not hide the next."""
+
+
+class Insert(NamedTuple):
+    """Code in a file of another language: its own language, where it begins, and its text."""
+
+    language: str
+    start: int
+    text: bytes
+    defines: bool = False
+    """Whether other code can use its definitions: not those of examples, nor those of styles."""
+
+
+def read_fences(language: str, data: bytes) -> Iterator[Insert]:
+    """Yield the code in a Markdown text's fences, also in lists and quotes, or in the blocks of reStructuredText."""
+    if language == "rst":
+        for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
+            if name := _code_language(found[2]):
+                yield Insert(name, found.start(3), found[3])
+        return
+    at, number = 0, 0
+    while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
+        last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
+        closed = re.compile(last, re.MULTILINE).search(data, opened.end())
+        start, end = min(opened.end() + 1, len(data)), closed.start() if closed else len(data)
+        at, number = closed.end() if closed else len(data), number + 1
+        if name := _code_language(opened[4]):
+            text = data[start:end]
+            if b">" in opened[1]:
+                text = _QUOTED.sub(lambda quoted: b" " * len(quoted[0]), text)
+            yield Insert(name, start, text)
+
+
+def _code_language(named: bytes) -> str:
+    """Return the language that a fence is labelled with, if it is code whose definitions we read."""
+    return _NAMES.get(named.decode("utf-8", "replace").lower(), "")
+
+
+_NAMES: Final = {
+    name: row.name
+    for row in LANGUAGES.values()
+    if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
+    for name in (row.name, *row.aliases.split(), *(file.lower() for file in row.files.split() if file.isalnum()))
+}
+"""Languages by the labels of fences: their names and the endings of their files."""
+
+
+# A tag that never ends reaches to the beginning of the next, so that a text of such tags takes linear time.
+_SCRIPT: Final = re.compile(
+    rb"<script\b([^><]*+(?:<(?!script\b)[^><]*+)*+)>(.*?)(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_STYLE: Final = re.compile(
+    rb"<style\b([^><]*+(?:<(?!style\b)[^><]*+)*+)>(.*?)(?:</style\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_FRONT_MATTER: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)(?:^---|\Z)", re.DOTALL | re.MULTILINE)
+_TYPED: Final = re.compile(rb"""\blang\s*=\s*["']?(tsx|ts|typescript)\b""", re.IGNORECASE)
+_STYLED: Final = re.compile(rb"""\blang\s*=\s*["']?(\w+)""", re.IGNORECASE)
+_NO_CODE: Final = re.compile(rb"""\btype\s*=\s*["']?(?!module|text/(?:java|type)script|application/javascript)""")
+_BLANKED: Final = re.compile(rb"[^\r\n]")
+_MARKUP: Final = re.compile(rb"<[A-Za-z>]")
+
+_TAGS: Final = {
+    "ejs": re.compile(rb"<%(?!%)([-=_#]?)(.*?)(?:[-_]?%>|\Z)", re.DOTALL),
+    "erb": re.compile(rb"<%[-=]?(?![#%])()(.*?)(?:-?%>|\Z)", re.DOTALL),
+    "php": re.compile(rb"<\?(?:php\b|=)()(.*?)(?:\?>|\Z)", re.DOTALL),
+}
+"""Server code in a page: the mark that it begins with, and the code."""
+_CELL_MARK: Final = re.compile(rb'"(?:cell_type"\s*:\s*"(\w+)"|source"\s*:\s*(\[?))')
+_STRING: Final = re.compile(rb'\s*+,?\s*+"((?:[^"\\\n]|\\.)*+)"')
+_ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)")
+_COMMAND: Final = re.compile(rb"^[%!][^\n]*", re.MULTILINE)
+_KERNEL: Final = re.compile(rb'"language"\s*:\s*"(\w+)"')
+
+_PAGES: Final = frozenset({"html", "ejs", "erb", "php", "vue", "svelte", "astro"})
+HOSTS: Final = _PAGES | {"markdown", "rst"}
+"""Languages whose files contain code in other languages."""
+
+
+def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
+    """Return the grammar for a file's scripts, and its text with everything else blanked out."""
+    text = bytearray(_BLANKED.sub(b" ", data))
+    if language in {"erb", "jupyter"}:
+        return (_read_cells if language == "jupyter" else _read_tags)(language, data, text), bytes(text)
+    grammar, front_end = "javascript", 0
+    if language == "astro":
+        grammar = "typescript"
+        if front := _FRONT_MATTER.match(data):
+            start, end = front.span(1)
+            text[start:end], front_end = front[1], front.end()
+    markup, scripts = bytearray(data), list[tuple[int, bytes]]()
+    markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
+    for hidden in (_SCRIPT, _STYLE, _COMMENT):
+        for found in hidden.finditer(bytes(markup)):
+            markup[found.start() : found.end()] = _BLANKED.sub(b" ", found[0])
+            if hidden is not _SCRIPT or _NO_CODE.search(found[1]):
+                continue
+            scripts.append((found.start(2), _blank_tags(language, found[2])))
+            # The grammar of JavaScript fails on TypeScript; the reverse is rare.
+            if typed := _TYPED.search(found[1]):
+                grammar = "tsx" if typed[1].lower() == b"tsx" else "typescript"
+    _TEMPLATES[language](bytes(markup), text)
+    if language == "astro" and _MARKUP.search(text, front_end):
+        grammar = "tsx"
+    for start, script in scripts:  # last, since a script may be inside an expression
+        text[start - 1 : start + len(script)] = b";" + script
+    return grammar, bytes(text)
+
+
+def _read_tags(language: str, data: bytes, text: bytearray) -> str:
+    """Return a page's grammar, and write its server code into a text of blanks, each piece as a statement."""
+    for code in _TAGS[language].finditer(data):
+        start, end = code.span(2)
+        if code[1] != b"#":
+            text[start - 1 : end] = b";" + code[2]
+            text[end : end + 1] = b";" * len(text[end : end + 1])
+    return "ruby" if language == "erb" else "javascript"
+
+
+_TEMPLATES: Final[dict[str, Callable[[bytes, bytearray], object]]] = {
+    "astro": lambda markup, text: keep_braces(markup, text, None),
+    "ejs": lambda markup, text: _read_tags("ejs", markup, text),
+    "html": keep_handlers,
+    "svelte": lambda markup, text: keep_braces(markup, text, _SVELTE_HEAD),
+    "vue": keep_vue,
+}
+"""By language, the function that keeps the expressions of its markup."""
+
+
+def _blank_tags(language: str, script: bytes) -> bytes:
+    """Return a page's script without server code; a name replaces code that inserts a value."""
+    if language not in _TAGS:
+        return script
+
+    def blank(code: re.Match[bytes]) -> bytes:
+        blanks = _BLANKED.sub(b" ", code[0])
+        return b"_" + blanks[1:] if code[0][2:3] == b"=" else blanks
+
+    return _TAGS[language].sub(blank, script)
+
+
+def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
+    """Yield the code in other languages in a file, besides its own: styles, scripts of pages, fences in prose."""
+    if language in {"markdown", "rst"}:
+        yield from read_fences(language, data)
+    if language not in _PAGES:
+        return
+    page = _blank_tags(language, data)
+    if language in {"html", "erb", "php"}:
+        grammar, scripts = read_scripts("html", page)
+        if scripts.strip():
+            yield Insert(grammar, 0, scripts, defines=language == "html")
+    if language == "ejs":  # its scripts are parsed with the server code
+        yield Insert("html", 0, _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page))
+    for style in _STYLE.finditer(page) if language != "ejs" and b"<style" in data else ():
+        written = _STYLED.search(style[1])
+        if written is None or written[1].lower() in {b"css", b"postcss", b"scss"}:
+            yield Insert("scss" if written and written[1].lower() == b"scss" else "css", style.start(2), style[2])
+
+
+def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
+    """Return the grammar of a notebook's kernel, and write the code of its cells into a text of blanks.
+
+    A cell's lines are JSON strings. Each begins a line of its own at its quote, since indentation counts.
+    """
+    is_code = False
+    for mark in _CELL_MARK.finditer(data):
+        if mark[1]:
+            is_code = mark[1] == b"code"
+            continue
+        at, is_list = mark.end(), bool(mark[2])
+        while is_code and (found := _STRING.match(data, at)):
+            start, at = found.start(1), found.end()
+            line = _COMMAND.sub(lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, found[1]))
+            text[start - 1 : at - 1] = b"\n" + line
+            is_code = is_list
+    kernel = _KERNEL.search(data)
+    language = LANGUAGES.get(kernel[1].decode().lower()) if kernel else None
+    return language.symbols if language and language.symbols not in {"", SCRIPTS, WORDS} else "python"
+
+
+def _unescape(found: re.Match[bytes]) -> bytes:
+    """Return what a JSON escape stands for, with blanks before it that keep the length."""
+    meant = {b"\\n": b"\n", b'\\"': b'"', b"\\\\": b"\\"}.get(found[0], b"")
+    return meant.rjust(len(found[0]))

@@ -1,0 +1,377 @@
+"""Occurrences of a name in one file: the text has the positions of the word, the columns say what each of them is."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flashgrep.base.languages import LANGUAGES
+from flashgrep.base.lazy import LazyAttribute
+from flashgrep.files.columns import Lines
+from flashgrep.parts.symbols.parse.describe import documentation, find_body, receiver, signature
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    DECLARES,
+    END,
+    KIND,
+    KINDS,
+    NAME,
+    NAME_END,
+    QUALIFIER,
+    QUALIFIER_END,
+    START,
+    TYPE_KINDS,
+    Ints,
+    ParsedFile,
+    packed_language,
+    unpack,
+)
+
+Flags = NDArray[np.bool_]
+Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
+ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
+"""Roles, in the order in which answers list them."""
+_GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
+_PARTS: Final = re.compile(r"::|[.#/\\]|->")
+_SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
+_WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") | frozenset(
+    range(128, 256)
+)
+_BATCH: Final = 1_000
+"""Positions of a word whose roles are determined together."""
+OWN: Final = frozenset({"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"})
+"""Words for the object a method runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One position of a name; lines and columns from 1, ``offset`` in bytes."""
+
+    name: str
+    role: Role
+    kind: str
+    """The definition's kind; empty if the name is only used."""
+    container: str
+    """A qualified name: of the scope around the definition, or of the definition around the use."""
+    start_line: int
+    end_line: int
+    line: int
+    column: int
+    offset: int
+    receiver: str | None = None
+
+
+def split_name(name: str) -> tuple[list[str], str]:
+    """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``."""
+    parts = [part for part in _PARTS.split(name.removesuffix("()")) if part]
+    qualifiers = [part for part in parts[:-1] if part != "prototype"]
+    return (qualifiers, parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
+
+
+class FileSymbols:
+    """A file's text and columns together, with lookups by name and by position.
+
+    Packed columns are unpacked (0.2 ms) when they are first needed.
+    """
+
+    def __init__(self, parsed: ParsedFile | bytes, data: bytes, kept: dict[object, Any] | None = None) -> None:
+        """``kept``: a cache of what is read from an unsaved text, dropped with it; None: cache by content, for all."""
+        self.kept = kept
+        self._given = parsed
+        self.language = packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
+        self.data = data
+        self.lines = Lines(data)
+
+    @LazyAttribute
+    def parsed(self) -> ParsedFile:
+        """Return the file's columns."""
+        return unpack(self._given) if isinstance(self._given, bytes) else self._given
+
+    @LazyAttribute
+    def digest(self) -> bytes:
+        """Return what identifies the text without holding it."""
+        return hashlib.blake2b(self.data, digest_size=16).digest()
+
+    @LazyAttribute
+    def rows(self) -> list[list[int]]:
+        """Return the definitions' rows as plain integers."""
+        return self.parsed.definitions.tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
+
+    @LazyAttribute
+    def _by_name(self) -> tuple[Ints, Ints]:
+        """Offsets of the definitions' names, ascending, and their rows; a lookup needs few of them."""
+        names = self.parsed.definitions[:, NAME]
+        # Rows are sorted by where definitions begin, which need not be the order of their names.
+        order = np.argsort(names)
+        return names[order], order
+
+    def row(self, index: int) -> list[int]:
+        """Return a definition's row as plain integers."""
+        return self.parsed.definitions[index].tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
+
+    def name(self, index: int) -> str:
+        """Return a definition's name."""
+        row = self.row(index)
+        return self.data[row[NAME] : row[NAME_END]].decode("utf-8", "replace")
+
+    def kind(self, index: int) -> str:
+        """Return a definition's kind."""
+        return KINDS[self.parsed.definitions[index, KIND]]
+
+    def parent(self, index: int) -> int:
+        """Return the innermost scope around a definition, or -1."""
+        if index not in self._parents:  # needed again and again for the same few
+            row = self.row(index)
+            self._parents[index] = self._around(row[START], row[END], index)
+        return self._parents[index]
+
+    @LazyAttribute
+    def _parents(self) -> dict[int, int]:
+        return {}
+
+    def bases(self, index: int) -> Iterator[int]:
+        """Yield the offsets of the bases in a type's own head, not those of types inside it."""
+        row, offsets = self.row(index), self.parsed.marked("base")
+        for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
+            if self.enclosing(offset) == index:
+                yield offset
+
+    def enclosing(self, offset: int) -> int:
+        """Return the innermost definition around an offset, or -1; the name of a definition is in its parent."""
+        own = self.index_at(offset)
+        return self._around(offset, offset + 1, -1) if own < 0 else self.parent(own)
+
+    def around(self, offset: int) -> int:
+        """Return the innermost definition around an offset, even one whose own name is there, or -1."""
+        return self._around(offset, offset + 1, -1)
+
+    def _around(self, start: int, end: int, but: int) -> int:
+        table = self.parsed.definitions
+        holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
+        mine = [] if but < 0 else table[but, [START, END]].tolist()
+        for index in holds[::-1].tolist():
+            # Backwards: of those around a position, the last one begins nearest to it, so it is the innermost. One with
+            # the same span is another name of the same thing.
+            if index != but and self.kind(index) in _SCOPES and table[index, [START, END]].tolist() != mine:
+                return index  # type: ignore[no-any-return] # numpy cannot say how deep
+        return -1
+
+    def container(self, index: int) -> str:
+        """Return the qualified name around a definition, including its own qualifier; empty at top level."""
+        row = self.row(index)
+        own = _GENERICS.sub("", self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"))
+        own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
+        above = self.parent(index)
+        # ``void A::f()`` inside another type names its own type; the one around does not count then.
+        outer = self.qualified(above) if above >= 0 and not (own and self.kind(above) in TYPE_KINDS) else ""
+        return f"{outer}.{own}" if outer and own else outer or own
+
+    def qualified(self, index: int) -> str:
+        """Return a definition's name with its container."""
+        container = self.container(index)
+        name = _GENERICS.sub("", self.name(index)) if self.kind(index) == "extension" else self.name(index)
+        return f"{container}.{name}" if container else name
+
+    def signature(self, index: int) -> str:
+        """Return a definition up to its body."""
+        row = self.row(index)
+        return signature(self.lines, row[NAME], row[START], row[END])
+
+    def find_head_end(self, index: int) -> int:
+        """Return the last line of a definition's signature, or of the comment or string that its body begins with."""
+        row, skips = self.row(index), self.parsed.skips
+        end = row[NAME] + find_body(self.data[row[NAME] : row[END]], 0)
+        at = int(skips[:, 0].searchsorted(end))
+        if at < len(skips) and not self.data[end : int(skips[at, 0])].strip(b" \t\r\n{:\"'rRuUbB"):
+            end = int(skips[at, 1])
+        return self.lines.line(end)
+
+    def documentation(self, index: int) -> str:
+        """Return the first line of a definition's documentation."""
+        row = self.row(index)
+        return documentation(self.lines, self.language, row[NAME], row[START], row[END])
+
+    def defined(self, index: int) -> Occurrence:
+        """Return a definition as an occurrence."""
+        row = self.row(index)
+        first, last = self.lines.line(row[START]), self.lines.line(max(row[START], row[END] - 1))
+        return self._occurrence(row[NAME], self.name(index), self.defined_role(index), index, (first, last))
+
+    def defined_role(self, index: int) -> Role:
+        """Return whether a row defines, declares, or (an extension) adds to what is defined elsewhere."""
+        if self.kind(index) == "extension":
+            return "implementation"
+        return "declaration" if self.parsed.definitions[index, DECLARES] else "definition"
+
+    def index_at(self, offset: int) -> int:
+        """Return the definition whose name begins at an offset, or -1."""
+        names, order = self._by_name
+        at = int(names.searchsorted(offset))
+        return int(order[at]) if at < len(names) and names[at] == offset else -1
+
+    def places(self, name: str, *, fold: bool = False) -> Iterator[tuple[int, Role]]:
+        """Yield where the name occurs in code, each with its role, in order; ``fold`` ignores ASCII case."""
+        wanted = name.encode()
+        words = self.words(wanted, fold=fold)
+        while some := list(islice(words, _BATCH)):
+            for offset, role in zip(some, self._roles(np.array(some, np.int64)), strict=True):
+                index = self.index_at(offset)
+                if index < 0:
+                    if role is not None:
+                        yield offset, role
+                elif self.parsed.definitions[index, NAME_END] == offset + len(wanted):
+                    yield offset, self.defined_role(index)
+
+    def defining(self, name: str, *, fold: bool = False) -> Iterator[int]:
+        """Yield the definitions and declarations of a name, in order of position."""
+        wanted = name.encode()
+        for offset in self.words(wanted, fold=fold):
+            index = self.index_at(offset)
+            if index >= 0 and self.parsed.definitions[index, NAME_END] == offset + len(wanted):
+                yield index
+
+    def beginning(self, start: str, *, fold: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Yield the definitions and declarations whose names begin with ``start``, each with its name."""
+        wanted = (start.lower() if fold else start).encode()
+        for index, row in enumerate(self.rows):
+            name = self.data[row[NAME] : row[NAME_END]]
+            if not name.isascii():
+                name = self.name(index).encode()
+                matches = (name.decode().lower().encode() if fold else name).startswith(wanted)
+            else:
+                matches = (name.lower() if fold else name).startswith(wanted)
+            if matches:
+                yield index, name
+
+    def calls(self, name: str) -> Iterator[int]:
+        """Yield where the name is called, like ``places``, but faster for a frequent word."""
+        words, marked = self.words(name.encode(), fold=False), self.parsed.marked("call")
+        while len(marked) and (some := list(islice(words, _BATCH))):
+            called = _are_among(marked, offsets := np.array(some, np.int64))
+            if called.any():
+                offsets = offsets[called]
+                roles = zip(offsets.tolist(), self._roles(offsets), strict=True)
+                yield from (offset for offset, role in roles if role == "call")
+
+    def occurrence(self, offset: int, role: Role, size: int) -> Occurrence:
+        """Return a result of ``places`` in full; ``size``: bytes of the name."""
+        index = self.index_at(offset)
+        if index >= 0:
+            return self.defined(index)
+        text = self.data[offset : offset + size].decode("utf-8", "replace")
+        return self._occurrence(offset, text, role, -1, None)
+
+    def role(self, offset: int) -> Role | None:
+        """Return the role of a word that defines nothing; None inside comments and strings."""
+        if _has(self.parsed.marked("base"), offset):
+            return "implementation"
+        if _has(self.parsed.marked("import"), offset) or self._within(self.parsed.statements, offset):
+            return "import"
+        if _has(self.parsed.marked("call"), offset):
+            return "call"
+        return None if self._within(self.parsed.skips, offset) else "reference"
+
+    def words(self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None) -> Iterator[int]:
+        """Yield the offsets at which the bytes are a whole word; ``start``, ``end``: where it may begin."""
+        data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
+        extra, size = LANGUAGES[self.language].word, len(wanted)
+        # A word that begins before the end may extend beyond it.
+        last = len(data) if end is None else end + size - 1
+        at = data.find(wanted, start, last) if wanted else -1
+        while at >= 0:
+            # Most matches of a short word are inside longer ones, so the byte before is checked first.
+            if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _stands_alone(
+                data, at, at + size, extra
+            ):
+                yield at
+            at = data.find(wanted, at + 1, last)
+
+    def word_at(self, offset: int) -> str:
+        """Return the name that begins at an offset."""
+        found = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
+        return found[0].decode("utf-8", "replace") if found else ""
+
+    def _occurrence(self, offset: int, text: str, role: Role, index: int, span: tuple[int, int] | None) -> Occurrence:
+        line = self.lines.line(offset)
+        around = self.around(offset) if index < 0 else -1
+        return Occurrence(
+            name=text,
+            role=role,
+            kind=self.kind(index) if index >= 0 else "",
+            container=self.container(index) if index >= 0 else self.qualified(around) if around >= 0 else "",
+            start_line=span[0] if span else line,
+            end_line=span[1] if span else line,
+            line=line,
+            column=self.lines.column(offset),
+            offset=offset,
+            receiver=receiver(self.data, offset, self.language) if index < 0 else None,
+        )
+
+    def _roles(self, offsets: Ints) -> list[Role | None]:
+        """Return the roles of words that define nothing; calling ``role`` for each takes ten times as long."""
+        is_import = _are_among(self.parsed.marked("import"), offsets) | _are_within(self.parsed.statements, offsets)
+        found: list[Role | None] = ["reference"] * len(offsets)
+        for role, where in (
+            (None, _are_within(self.parsed.skips, offsets)),
+            ("call", _are_among(self.parsed.marked("call"), offsets)),
+            ("import", is_import),
+            ("implementation", _are_among(self.parsed.marked("base"), offsets)),
+        ):
+            for at in where.nonzero()[0].tolist():
+                found[at] = role  # type: ignore[assignment] # mypy takes the tuples' first part for any text
+        return found
+
+    @staticmethod
+    def _within(spans: Ints, offset: int) -> bool:
+        before = int(spans[:, 0].searchsorted(offset, side="right")) - 1
+        return before >= 0 and offset < int(spans[before, 1])
+
+
+@cache
+def _name_pattern(extra: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[\w\x80-\xff%s]+" % re.escape(extra))
+
+
+def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
+    """Return whether an occurrence may be what a qualified name means, by its scope or by its receiver."""
+    if not qualifiers:
+        return True
+    around = [_GENERICS.sub("", part) for part in found.container.split(".") if part]
+    if found.kind:
+        return around[-len(qualifiers) :] == qualifiers
+    own = found.receiver is None or found.receiver in OWN
+    return found.receiver == qualifiers[-1] or (own and qualifiers[-1] in around)
+
+
+def _has(sorted_offsets: Ints, offset: int) -> bool:
+    at = int(sorted_offsets.searchsorted(offset))  # np.searchsorted takes three times as long
+    return at < len(sorted_offsets) and int(sorted_offsets[at]) == offset
+
+
+def _are_among(sorted_offsets: Ints, offsets: Ints) -> Flags:
+    if not len(sorted_offsets):
+        return np.zeros(len(offsets), np.bool_)
+    found: Flags = sorted_offsets.take(sorted_offsets.searchsorted(offsets), mode="clip") == offsets
+    return found
+
+
+def _are_within(spans: Ints, offsets: Ints) -> Flags:
+    if not len(spans):
+        return np.zeros(len(offsets), np.bool_)
+    before = spans[:, 0].searchsorted(offsets, "right") - 1
+    return (before >= 0) & (offsets < spans[:, 1].take(before, mode="clip"))
+
+
+def _stands_alone(data: bytes, start: int, end: int, extra: bytes) -> bool:
+    """Return whether no name continues before or after."""
+    if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
+        return False
+    if end >= len(data) or data[end - 1] not in _WORD:
+        return True
+    return data[end] not in _WORD and not (data[end] in extra and data[end + 1 : end + 2] != b"=")

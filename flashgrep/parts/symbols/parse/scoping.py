@@ -1,0 +1,240 @@
+"""A file's scopes and the bindings of its names, read from its syntax tree when a lookup needs them.
+
+``bindings/LANGUAGE.scm`` says where scopes begin and what binds a name: a definition, a parameter, an assignment.
+None of this is stored, since only the few files that use a name as a member of something need it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.languages import LANGUAGES, SCRIPTS
+from flashgrep.parts.symbols.parse.embedded import read_scripts
+from flashgrep.parts.symbols.parse.grammar import DEPTH, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, read_bindings
+from flashgrep.parts.symbols.parse.repair import parse_and_repair
+
+SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
+"""Languages whose names are resolved."""
+_BINDS: Final = ("definition", "parameter", "field", "name")
+_KINDS: Final = ("returned", "yielded", *_BINDS, "function", "class")
+"""What a pattern is about: the first of these that it captures."""
+_BATCH: Final = 100
+"""Matches between two checkpoints, a millisecond."""
+_WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
+_OWN: Final = frozenset({"self", "this", "cls"})
+_LOOPS: Final = frozenset({"for_statement", "while_statement", "for_in_statement", "do_statement"})
+_BRANCHES: Final = _LOOPS | {
+    "block", "module", "statement_block", "program", "source_file", "if_statement", "try_statement", "except_clause",
+    "catch_clause", "else_clause", "elif_clause", "case_clause", "match_statement", "switch_case", "switch_default",
+    "conditional_expression", "ternary_expression", "boolean_operator", "binary_expression", "communication_case",
+    "expression_case", "default_case", "type_case", "expression_switch_statement", "type_switch_statement",
+    "class_body", "except_group_clause", "finally_clause",
+}  # fmt: skip
+"""Nodes whose parts are executed together, or not at all."""
+_STATEMENTS: Final = frozenset({
+    "assignment", "variable_declarator", "assignment_expression", "short_var_declaration", "augmented_assignment",
+    "named_expression", "var_spec", "assignment_statement",
+})  # fmt: skip
+MAX_SECONDS: Final = 1.0
+MODULE: Final = -1
+"""The scope around all scopes of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name stands for in a scope, according to one place that binds it."""
+
+    offset: int
+    kind: str
+    """``definition``, ``parameter``, ``name``, or ``field`` for what is set on ``self``."""
+    value: Node | None = None
+    type: Node | None = None
+    way: str = "value"
+    """What the name is bound to: the ``value`` itself, an ``element`` of it, a part ``unpacked`` from it, a member of
+    the ``whole``, ``many`` of a type, a member of an ``annotated`` value."""
+    member: str = ""
+    """The member that the name is bound to."""
+
+    @property
+    def is_set_only(self) -> bool:
+        """Whether the place assigns the name without declaring it, in JavaScript."""
+        around = self.value.parent if self.value is not None and self.kind == "name" else None
+        return around is not None and around.type == "assignment_expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The scope of a function or class, in bytes; ``name``: the offset of that function's or class's name, or -1."""
+
+    start: int
+    end: int
+    is_class: bool
+    name: int
+    parent: int
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    returned: list[Node] = field(default_factory=list)
+    yielded: list[Node] = field(default_factory=list)
+
+
+class FileScopes:
+    """The scopes of one file, outermost first, and its tree."""
+
+    def __init__(self, path: bytes, tree: Tree, query: Query, data: bytes) -> None:
+        self.path = path
+        self.root = tree.root_node
+        self.data = data
+        self.scopes: list[Scope] = []
+        self.names: dict[str, list[Binding]] = {}
+        bound: list[tuple[Node, Binding]] = []
+        given: list[tuple[str, Node]] = []
+        spans: list[tuple[int, int, bool, int]] = []
+        for kind, found in _captures(query, self.root):
+            if kind in _BINDS:
+                if kind == "field" and "object" in found and self.text(found["object"]) not in _OWN:
+                    continue
+                way = next((way for way in _WAYS if way in found), "value")
+                written = found.get("type") or found.get("many") or found.get("annotated")
+                member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
+                value = found.get(way) if written is None else None
+                bound.append((found[kind], Binding(found[kind].start_byte, kind, value, written, way, member)))
+            elif kind in {"returned", "yielded"}:
+                given.append((kind, found[kind]))
+            else:
+                scope, after = found[kind], found.get("after")
+                start, name = (after.end_byte, after.start_byte) if after is not None else (scope.start_byte, -1)
+                spans.append((start, -scope.end_byte, kind == "class", name))
+        self._nest(spans)
+        for node, binding in bound:
+            at = self.scope_at(node.start_byte)
+            while binding.kind == "field" and at != MODULE and not self.scopes[at].is_class:
+                at = self.scopes[at].parent
+            self.names_of(at).setdefault(self.text(node), []).append(binding)
+        for way, node in given:
+            # A returned object begins a scope of its own, so look before its beginning.
+            if (at := self.scope_at(node.start_byte - 1)) != MODULE:
+                (self.scopes[at].returned if way == "returned" else self.scopes[at].yielded).append(node)
+
+    def _nest(self, spans: list[tuple[int, int, bool, int]]) -> None:
+        around: list[int] = []
+        # Sorted by where they begin, the longer first: scopes still open when another begins are around it.
+        for start, minus_end, is_class, name in sorted(spans):
+            while around and self.scopes[around[-1]].end <= start:
+                around.pop()
+            parent = around[-1] if around else MODULE
+            around.append(len(self.scopes))
+            self.scopes.append(Scope(start, -minus_end, is_class, name, parent))
+        self._starts = [scope.start for scope in self.scopes]
+
+    def at(self, path: bytes, data: bytes) -> "FileScopes":
+        """Return the same for another file with the same text."""
+        other = copy(self)
+        other.path, other.data = path, data
+        return other
+
+    def without_text(self) -> "FileScopes":
+        """Return a copy without the text, so that caching the scopes of a part does not keep the whole text."""
+        return self.at(self.path, b"")
+
+    def text(self, node: Node) -> str:
+        """Return a node's text."""
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def node_at(self, offset: int) -> Node | None:
+        """Return the innermost node at an offset."""
+        return self.root.descendant_for_byte_range(offset, offset + 1)
+
+    def names_of(self, scope: int) -> dict[str, list[Binding]]:
+        """Return what a scope binds."""
+        return self.names if scope == MODULE else self.scopes[scope].names
+
+    def scope_at(self, offset: int) -> int:
+        """Return the innermost scope at an offset, or ``MODULE``."""
+        scope = bisect_right(self._starts, offset) - 1
+        while scope != MODULE and self.scopes[scope].end <= offset:
+            scope = self.scopes[scope].parent
+        return scope
+
+    def scope_of(self, offset: int) -> Scope | None:
+        """Return the scope of the definition whose name begins at an offset."""
+        return next((scope for scope in self.scopes if scope.name == offset), None)
+
+    def reaching(self, bindings: list[Binding], offset: int) -> list[Binding]:
+        """Return those of a scope's bindings of one name that may apply at an offset in that scope.
+
+        The last binding that is certain to be executed before the offset hides those before it. It also hides those
+        after the offset, unless a loop comes back.
+        """
+        certain = []
+        for one in bindings:
+            branch = word = self.node_at(one.offset) or self.root
+            while branch.parent is not None and branch.type not in _BRANCHES:
+                branch = branch.parent
+            # Inside the statement that binds a name, the name still has its former binding.
+            while word.parent is not None and word.type not in _STATEMENTS:
+                word = word.parent
+            is_open = one.kind != "definition" and word.type in _STATEMENTS and _holds(word, offset)
+            if one.offset < offset and _holds(branch, offset) and not is_open:
+                certain.append(one.offset)
+        if not certain:
+            return bindings
+        last, loop = certain[-1], self.node_at(offset)
+        while loop is not None and (loop.type not in _LOOPS or _holds(loop, last)):
+            loop = loop.parent
+        return [
+            one for one in bindings if last <= one.offset < offset or (loop is not None and _holds(loop, one.offset))
+        ]
+
+    def around(self, offset: int) -> Iterator[int]:
+        """Yield the scopes in which a name at an offset is looked up, innermost first; a class's only right inside."""
+        scope = innermost = self.scope_at(offset)
+        while scope != MODULE:
+            if scope == innermost or not self.scopes[scope].is_class:
+                yield scope
+            scope = self.scopes[scope].parent
+        yield MODULE
+
+
+def _holds(node: Node, offset: int) -> bool:
+    return bool(node.start_byte <= offset < node.end_byte)
+
+
+def _captures(query: Query, root: Node) -> Iterator[tuple[str, dict[str, Node]]]:
+    """Yield the matches of a query: what each is about, and its nodes by name."""
+    kinds = dict[int, str]()  # by pattern, since all of its matches have the same
+    cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
+    cursor.set_max_start_depth(DEPTH)
+    for number, (pattern, captured) in enumerate(cursor.matches(root)):
+        if not number % _BATCH:
+            checkpoint()
+        found = {name: nodes[0] for name, nodes in captured.items()}
+        if pattern not in kinds:
+            kinds[pattern] = next(kind for kind in _KINDS if kind in found)
+        yield kinds[pattern], found
+
+
+@cache
+def _query_of(grammar: str) -> Query:
+    return Query(grammar_of(grammar).language, read_bindings(grammar))
+
+
+def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()) -> FileScopes | None:
+    """Return the scopes of a text in one of the languages ``SCOPED``; None if it cannot be parsed in time.
+
+    ``spans``: the bytes to read, as if there were no others.
+    """
+    grammar = LANGUAGES[language].symbols
+    if grammar == SCRIPTS:
+        grammar, data = read_scripts(language, data)
+    try:
+        # The query for scopes does not compare the text of nodes.
+        parsed_by = replace(grammar_of(grammar), reads_text=False)
+        tree = parse_and_repair(grammar, parsed_by, data, MAX_SECONDS, spans).tree
+        return FileScopes(path, tree, _query_of(grammar), data)
+    except (NoGrammar, ParseTimeout):
+        return None

@@ -1,0 +1,109 @@
+"""Bare clones: the user's git fetches repositories added by address; those added by path are used in place."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from flashgrep.base.errors import Unavailable
+from flashgrep.parts.git.repository import Repository, Revision, is_bare
+from flashgrep.parts.team.queue import Job
+
+FETCH_SECONDS: Final = 3600
+TAGS: Final = "refs/tags/"
+LOCKED: Final = b".lock': File exists"
+"""Git's message about a lock file. A killed git left it: the worker holds the repository's turn, so no git runs."""
+ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
+"""Addresses passed to git: none starts with a dash, and none makes git run a program."""
+
+
+def find_clone(cache: Path, repository: int, source: str) -> Path | None:
+    """Return the folder of a repository's bare clone; None: it is not on this machine."""
+    folder = _folder_of(cache, repository, source)
+    return folder if is_bare(folder) else None
+
+
+def _folder_of(cache: Path, repository: int, source: str) -> Path:
+    """Return where a repository's clone is: its own path, or a folder unique to its number and address.
+
+    The number alone is not enough: a machine may serve several stores, and each has a repository 1.
+    """
+    name = hashlib.sha256(source.encode()).hexdigest()[:16]
+    return cache / f"{repository}-{name}.git" if ADDRESS.fullmatch(source) else Path(source)
+
+
+def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
+    """Return the folder of a bare clone; for an address, the user's git fetches it first, with its credentials.
+
+    Raises:
+        Unavailable: fetch_failed, with git's message; source_missing.
+
+    """
+    folder = _folder_of(cache, job.repository, job.source)
+    if not ADDRESS.fullmatch(job.source):
+        if not is_bare(folder):
+            message = f"the clone is not on this machine: {job.source}"
+            raise Unavailable(message, reason="source_missing", suggestion="add the repository by its address")
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if is_bare(folder):
+        done = _run_git(job, ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"], environ)
+        if not done.returncode:
+            return folder
+        if LOCKED not in done.stderr:
+            raise _failure(job, done)
+    # Cloned into a temporary folder, then renamed: a half-made clone looks like a repository without branches.
+    for left in cache.glob(f"{folder.stem}.new-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True) as making:
+        made = Path(making) / "clone"
+        done = _run_git(job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ)
+        if done.returncode:
+            raise _failure(job, done)
+        if folder.exists():
+            folder.rename(Path(making) / "locked")
+        made.rename(folder)
+    return folder
+
+
+def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+    """Run git with the user's settings, but without hooks and background maintenance."""
+    own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", *command], env=own,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=FETCH_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"git cannot fetch {job.name}: {error}", reason="fetch_failed") from error
+
+
+def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailable:
+    said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+    return Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
+
+
+def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
+    """Return the commits of tags that match wildcards, by full ref name; tags of blobs and trees are left out."""
+    if not wanted:
+        return {}
+    form = "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
+    found = {}
+    for line in repository.git.run("for-each-ref", f"--format={form}", "refs/tags").splitlines():
+        name, own, kind, tagged, tagged_kind = line.decode("utf-8", "replace").split("\0")
+        is_wanted = any(fnmatchcase(name.removeprefix(TAGS), one) for one in wanted)
+        if is_wanted and (tagged_kind or kind) == "commit":
+            found[name] = repository.resolve(tagged or own)
+    return found
+
+
+def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
+    """Return the commits of branches by name; if ``wanted`` is empty, of all branches."""
+    printed = repository.git.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
+    named = [line.decode("utf-8", "replace").partition(" ") for line in printed.splitlines()]
+    return {name: repository.resolve(commit) for commit, _, name in named if not wanted or name in wanted}

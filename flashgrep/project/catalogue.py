@@ -1,0 +1,500 @@
+"""All projects of one user: which are known, which are open, and which one a call is about."""
+
+import contextlib
+import gc
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Self
+from weakref import WeakSet, WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from flashgrep.base.config import Loaded, Settings
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.machine import count_cores, release_memory
+from flashgrep.base.model import path_to_text
+from flashgrep.base.own_folders import INDEX, PrivateFolders, identify, remove_former, store_folder, writes_folder
+from flashgrep.base.paths import CACHE_FOLDER, private_folders
+from flashgrep.base.registry import Call, Session
+from flashgrep.base.scheduler import Scheduler
+from flashgrep.files.buffers import Buffers
+from flashgrep.files.editor import Limits
+from flashgrep.files.outside import OutsideWatch
+from flashgrep.parts.git.repository import is_bare
+from flashgrep.parts.meaning.embed.models import Models
+from flashgrep.parts.meaning.embed.static import release
+from flashgrep.parts.navigation.servers.pool import ServerPool
+from flashgrep.parts.symbols.symbol_source import forget_parsed_files
+from flashgrep.pattern import forget_patterns
+from flashgrep.project import Workspace, WorkspaceOptions
+from flashgrep.project.lookup_workers import LookupWorkers
+from flashgrep.project.project import find_idle
+from flashgrep.project.stores import Stores, find_gone
+from flashgrep.search.ripgrep import ripgrep_of
+
+PROJECTS_FILE = "projects.json"
+IDLE_SECONDS = 60.0
+"""Seconds after which unused models are unloaded; loading them again takes 0.1 s."""
+FLOOD_SECONDS = 2.0
+"""Total seconds of lookups after which memory may be worth giving back: a compiled pattern has up to 100 MB, and 64 of
+them are kept."""
+RECOVERY_SECONDS = 5.0
+"""Seconds without a lookup after which it is given back."""
+
+HOW_TO_GET_A_PROJECT = (
+    "start the client in a project's folder, pass `project` (a name or an absolute path), "
+    "or call index_codebase with the absolute path of a folder"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectInfo:
+    """A known project; its name is also the name of its collection."""
+
+    name: str
+    root: Path
+    open: bool
+
+
+class Catalogue:
+    """Projects by name and root, opened on first use."""
+
+    def __init__(  # noqa: PLR0913 - all by name, from the one assembler
+        self,
+        *,
+        state_dir: Path,
+        cache_dir: Path | None = None,
+        settings: Settings,
+        settings_for: Callable[[Path], Loaded] | None = None,
+        on_open: Callable[[Path], None] | None = None,
+        on_forget: Callable[[Path], None] | None = None,
+        environ: Mapping[str, str] | None = None,
+        indexes: bool = True,
+    ) -> None:
+        """Create a catalogue; with ``indexes`` False it only scans.
+
+        ``cache_dir``: the folder of indexes, by default below the state folder. ``environ`` has the keys of embedding
+        providers and names flashgrep's own folders. ``settings_for`` returns the settings of the project at a root; it
+        is called in a thread, since it reads a file of the project. ``on_open`` is called for each project being
+        opened, ``on_forget`` for each removed one.
+        """
+        self.environ = environ or {}
+        self.buffers = WeakSet[Buffers]()
+        """Of all connections."""
+        self.models = Models(settings, self.environ)
+        self.settings = settings
+        self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))
+        self._on_open = on_open or (lambda _root: None)
+        self._on_forget = on_forget or (lambda _root: None)
+        self._indexes = indexes
+        self._state_dir = state_dir
+        self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
+        self._private = PrivateFolders([str(state_dir), str(self._cache_dir), *private_folders(self.environ)])
+        self._file = state_dir / PROJECTS_FILE
+        self._roots: dict[str, Path] = self._load()
+        self._open: dict[str, Workspace] = {}
+        self._opening: set[str] = set()
+        self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
+        self._ripgrep = ripgrep_of(self.environ)
+        self._workers = LookupWorkers(count_cores())
+        self._scheduler = Scheduler(self._workers)
+        self._stores = Stores()
+        self._outside = OutsideWatch()
+        languages = settings.servers.languages
+        self._servers = ServerPool(languages, self.environ) if languages else None
+        self._former: set[Path] = set()
+        """Roots of projects whose index from an earlier version was removed."""
+        self._tasks: TaskGroup | None = None
+        self._exit = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
+        self._workers.open(self._tasks)
+        self._former.update(await anyio.to_thread.run_sync(remove_former, self._cache_dir))
+        self._tasks.start_soon(self._release_models)
+        self._tasks.start_soon(self._release_caches)
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        for workspace in list(self._open.values()):  # some may be closed meanwhile
+            await workspace.close()
+        self._workers.close()
+        if self._servers is not None:
+            self._servers.close()
+        assert self._tasks is not None  # noqa: S101 - set on entry
+        self._tasks.cancel_scope.cancel()
+        await self._exit.aclose()
+
+    async def _release_caches(self) -> None:
+        """Give back memory once lookups are over; after many of them, caches as well."""
+        used = 0.0
+        while True:
+            used += await self._scheduler.wait_for_rest(RECOVERY_SECONDS)
+            if used >= FLOOD_SECONDS:
+                used = 0.0
+                self._drop_caches()
+            release_memory()  # an answer of 10,000 hits left 40 MB on the heap
+
+    def _drop_caches(self) -> None:
+        """Drop the caches that speed up lookups, and what garbage is left in cycles."""
+        forget_patterns()
+        forget_parsed_files()
+        for reader in filter(None, (workspace.index.reader for workspace in self._open.values())):
+            reader.shrink()
+        gc.collect()  # hardly ever done before (cli.run_daemon.COLLECT_AFTER): all threads wait, 60 to 80 ms
+
+    async def _release_models(self) -> None:
+        if self._indexes:
+            await self.tidy()
+        forgotten_at = 0.0
+        while True:
+            await anyio.sleep(IDLE_SECONDS)
+            if any(workspace.is_lost() for workspace in self._open.values()) or find_idle(self._open.values()):
+                await self.tidy()
+            if self._servers is not None:
+                self._servers.rest()
+            rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
+            # A few questions can leave as much: ten about callers in 15,000 C files left 60 MB.
+            is_over = forgotten_at < (self._scheduler.ended_at or 0) <= anyio.current_time() - IDLE_SECONDS
+            if is_over:
+                self._drop_caches()
+                forgotten_at = anyio.current_time()
+            if rested:
+                release()
+            if rested or is_over:
+                release_memory()
+
+    def is_known(self, project: str) -> bool:
+        """Return whether it is the name of a project, or a path."""
+        return self._find_root(project) is not None
+
+    def list_projects(self) -> list[ProjectInfo]:
+        """Return the known projects, by name."""
+        return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
+
+    def find_enclosing_root(self, folder: Path) -> Path:
+        """Return the nearest enclosing folder that is a known project or the top of a git work tree.
+
+        No other folder becomes a project unasked: a query typed at home must not index the home folder.
+
+        Raises:
+            NotFound: there is none.
+
+        """
+        roots = set(self._roots.values())
+        for candidate in (folder, *folder.parents):
+            is_top = os.path.exists(candidate / ".git") or is_bare(candidate)  # noqa: PTH110 - a name too long is none
+            if candidate in roots or is_top:
+                return candidate
+        raise NotFound(
+            f"no project here: {folder} is in no known project and no git work tree",
+            reason="project_not_found",
+            suggestion="make the folder a project with: fgrep index",
+        )
+
+    def list_open(self) -> list[Workspace]:
+        """Return the projects that are open."""
+        return list(self._open.values())
+
+    def is_listed(self, root: str) -> bool:
+        """Return whether the project at a root is open, and its files are known."""
+        return any(str(one.path) == root and one.tree.listed_since is not None for one in self._open.values())
+
+    def list_bound(self, session: Session) -> list[str]:
+        """Return the names of the projects a connection is bound to, in its order; none for an unbound one."""
+        names = {root: name for name, root in self._roots.items()}
+        return [names[root] for one in session.projects if (root := self._find_root(one)) in names]
+
+    def list_reachable(self, session: Session) -> list[str]:
+        """Return the names of the projects a connection may name: those it is bound to, else all known ones."""
+        return self.list_bound(session) if session.projects else sorted(self._roots)
+
+    def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
+        """Return the roots of the projects a call names, in order and without duplicates; ``*``: of all it may name.
+
+        Unknown names are returned unchanged.
+        """
+        named = self.list_reachable(session) if projects == "*" else projects
+        known = set(map(str, self._roots.values()))  # these are resolved already: resolving one takes 50 µs
+        return list(dict.fromkeys(one if one in known else str(self._find_root(one) or one) for one in named))
+
+    def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
+        """Return the resolved path of a file that a call names; it need not exist. Call it in a thread.
+
+        A path relative to the root needs a project: the one named, or the connection's own.
+
+        Raises:
+            Forbidden: outside_root, it is in no project the connection may reach; protected_path.
+            NotFound: project_not_found.
+            InvalidParams: not a possible path of a file.
+
+        """
+        shown = path_to_text(path)
+        own = [project] if project is not None else [*(session.projects or session.indexed)]
+        roots = [os.fsencode(root) for one in own if (root := self._find_root(one)) is not None]
+        # By root: a name may move to another project while the connection lives.
+        bound = [self._find_root(one) for one in session.projects]
+        if project is not None and (not roots or (bound and self._find_root(project) not in bound)):
+            raise NotFound(f"no such project: {project}", reason="project_not_found", known=self.list_bound(session))
+        if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
+            raise InvalidParams(f"path: not a file of one project: {shown!r}", field="path", target_path=shown)
+        if not own:
+            roots = [os.fsencode(root) for root in self._roots.values()]
+        # Resolve links before comparing: one inside a project may lead outside of all projects.
+        real = os.path.realpath(path if path.startswith(b"/") else roots[0] + b"/" + path)
+        if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
+            raise Forbidden(f"outside of every project: {shown}", reason="outside_root", target_path=shown)
+        if self._private.contain(real):
+            raise Forbidden(f"flashgrep's own folder: {shown}", reason="protected_path", target_path=shown)
+        if os.path.lexists(real) and not os.path.isfile(real):  # noqa: PTH113 - a name too long is none
+            raise InvalidParams(f"not a file: {shown}", reason="not_a_file", field="path", target_path=shown)
+        return real
+
+    async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
+        """Return a project by name or absolute path; ``adopt``: make any other folder a project.
+
+        Raises:
+            NotFound: no project has the name, or the folder does not exist.
+            Forbidden: it is one of flashgrep's own folders, or the whole file system.
+
+        """
+        found = self._find_open(root_or_name)
+        if found is not None:
+            found.asked_at = anyio.current_time()
+            return found
+        root = self._find_root(root_or_name)
+        if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
+            raise Forbidden(f"flashgrep's own folder cannot be a project: {root_or_name}", reason="outside_root")
+        # Two calls for one project open it once: the second finds it open once it has the lock.
+        async with self._lock_project(root_or_name, make=adopt) as name:
+            if name in self._open and self._open[name].is_lost():
+                await self._open.pop(name).close()
+            if name not in self._open:
+                self._open[name] = await self._open_project(name)
+            return self._open[name]
+
+    def open_later(self, root: str) -> None:
+        """Start opening a project in the background. If that fails, the next call about it reports why."""
+
+        async def open_quietly() -> None:
+            try:
+                with contextlib.suppress(Exception):
+                    await self.open(root)
+            finally:
+                self._opening.discard(root)
+
+        if root not in self._opening:
+            assert self._tasks is not None  # noqa: S101 - set on entry
+            self._opening.add(root)
+            self._tasks.start_soon(open_quietly)
+
+    async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
+        """Return the project a call is about: the one it names, else the one its connection is bound to.
+
+        Raises:
+            NotFound: project_not_found, there is no project of that name, or the call has none.
+            InvalidParams: project_required, the connection has several and the call names none.
+            Forbidden: outside_root, the connection is bound to others.
+
+        """
+        session = call.session
+        if project is None:
+            own = session.projects or session.indexed
+            if not own:
+                raise NotFound(
+                    "this connection has no project", reason="project_not_found", suggestion=HOW_TO_GET_A_PROJECT
+                )
+            if len(own) > 1:
+                names = [name for name, root in self._roots.items() if str(root) in own or name in own]
+                message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
+                advice = "methods that search also take `projects`, a list or `*`"
+                raise InvalidParams(
+                    message, reason="project_required", field="project", allowed=names, suggestion=advice
+                )
+            return await self.open(own[0], adopt=False)
+        if session.projects and self._find_root(project) not in {self._find_root(one) for one in session.projects}:
+            raise Forbidden(
+                f"the connection is bound to another project: {project}",
+                reason="outside_root",
+                suggestion="leave out `project`; to ask another project, start the client in it or with --project",
+                bound_to=self.list_bound(session),
+            )
+        return await self.open(project, adopt=not session.capabilities.only_reads)
+
+    async def remove(self, name: str) -> Path:
+        """Remove a project, given by name or root, with its index, and return its root; its files stay."""
+        async with self._lock_project(name, make=False) as known:
+            workspace = self._open.pop(known, None)
+            if workspace is not None:
+                await workspace.close()
+            root = self._roots[known]
+            file = (
+                store_folder(self._cache_dir, os.fsencode(root)) / INDEX if workspace is None else workspace.store.file
+            )
+            # Before the name is removed: if this fails, the project is still listed and can be removed again.
+            await self._stores.forget(file, [os.fsencode(root)])
+            await self._forget(known)
+            return root
+
+    async def tidy(self, *, stores: bool = False) -> list[Path]:
+        """Close projects that are gone or no longer used, and drop removed work trees; return their roots.
+
+        ``stores``: also delete what is stored of repositories and folders that are gone.
+        """
+        unused = find_idle(self._open.values())
+        for name, workspace in list(self._open.items()):
+            if workspace.is_lost() or workspace in unused:
+                with contextlib.suppress(NotFound):  # removed meanwhile
+                    async with self._lock_project(name, make=False) as known:
+                        # It may have been closed and reopened, or used, while we waited for the lock.
+                        if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_idle()):
+                            await self._open.pop(known).close()
+        gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
+        for file, roots in gone.items():
+            await self._stores.forget(file, roots)
+        forgotten = {Path(os.fsdecode(root)) for roots in gone.values() for root in roots}
+        for name in [name for name, root in self._roots.items() if root in forgotten]:
+            with contextlib.suppress(NotFound):
+                async with self._lock_project(name, make=False) as known:
+                    # Not a folder that was created again meanwhile.
+                    if known not in self._open and not identify(str(self._roots[known])):
+                        await self._forget(known)
+        return sorted(forgotten)
+
+    async def _forget(self, name: str) -> None:
+        """Remove a project from the list, with its unfinished writes."""
+        root = self._roots.pop(name)
+        self._save()
+        self._on_forget(root)
+        writes = writes_folder(self._state_dir, os.fsencode(root))
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, writes, ignore_errors=True))
+
+    @contextlib.asynccontextmanager
+    async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
+        """Hold a project's lock and yield its name.
+
+        Each project has its own lock, since opening one may take long. The lock belongs to the root: a name can move to
+        another folder while we wait for it.
+        """
+        while True:
+            root = self._roots[self._find_name(root_or_name, make=make)]
+            lock = self._locks.setdefault(root, anyio.Lock())
+            async with lock:
+                name = self._find_name(root_or_name, make=make)
+                if self._roots[name] == root:
+                    yield name
+                    return
+
+    def _find_open(self, root_or_name: str) -> Workspace | None:
+        """Return a project if it is open, without its lock: a call must not wait while it is being reopened."""
+        found = self._open.get(root_or_name)
+        if found is None:  # bindings are resolved roots: resolving them again would cost each call 50 µs
+            found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
+        if found is not None and not found.is_lost():
+            return found
+        root = self._find_root(root_or_name)
+        return next((one for one in self._open.values() if one.path == root and not one.is_lost()), None)
+
+    async def _open_project(self, name: str) -> Workspace:
+        root = self._roots[name]
+        if not root.is_dir():
+            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+        self._on_open(root)
+        loaded = await anyio.to_thread.run_sync(self._settings_for, root)
+        settings = loaded.settings
+        options = WorkspaceOptions(
+            state_dir=self._state_dir,
+            cache_dir=self._cache_dir,
+            private=self._private,
+            max_file_size=settings.index.max_file_size,
+            kept_bytes=settings.index.revision_bytes,
+            kept_days=settings.index.revision_days,
+            workers=settings.index.workers or count_cores(),
+            read_only=settings.read_only,
+            spec_folders=tuple(settings.specs.folders),
+            embedding=settings.embedding.model_dump_json(),
+            environ=self.environ,
+            indexes=self._indexes,
+            settings_warnings=loaded.warnings,
+            limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
+        )
+        workspace = Workspace(
+            name,
+            os.fsencode(root),
+            options,
+            ripgrep=self._ripgrep,
+            scheduler=self._scheduler,
+            workers=self._workers,
+            stores=self._stores,
+            outside=self._outside,
+            servers=self._servers,
+        )
+        if root in self._former:
+            workspace.progress.detail = "reindexed: the index of an earlier version is not used"
+        assert self._tasks is not None  # noqa: S101 - set on entry
+        try:
+            await workspace.open(self._tasks)
+        except BaseException:  # the caller hung up: close what was opened for it
+            with anyio.CancelScope(shield=True):
+                await workspace.close()
+            raise
+        return workspace
+
+    def _find_root(self, root_or_name: str) -> Path | None:
+        if root_or_name.startswith("/") and "\0" not in root_or_name:
+            return Path(root_or_name).resolve()
+        return self._roots.get(root_or_name)
+
+    def _find_name(self, root_or_name: str, *, make: bool) -> str:
+        """Return a project's name; ``make``: choose one for a folder that is not a project yet.
+
+        Raises:
+            NotFound: no such project, or no such folder.
+            Forbidden: the whole file system.
+
+        """
+        if root_or_name in self._roots:
+            return root_or_name
+        root = self._find_root(root_or_name)
+        for name, known in self._roots.items():
+            if known == root:
+                return name
+        if root is None or not make:
+            raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=sorted(self._roots))
+        if not os.path.isdir(root):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
+            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+        if root == Path(root.anchor):
+            raise Forbidden("the whole file system cannot be a project: name a folder in it", reason="outside_root")
+        name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
+        number = 1
+        # Folders of the same name, such as two clones, get a number.
+        while name in self._roots:
+            number += 1
+            name = f"{stem}-{number}"
+        self._roots[name] = root
+        self._save()
+        return name
+
+    def _load(self) -> dict[str, Path]:
+        """Read the list of projects. If unreadable it is empty, and projects come back when they are named."""
+        try:
+            found: dict[str, Any] = json.loads(self._file.read_bytes())
+            # Latin-1 carries any bytes of a path through JSON.
+            roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
+            return {name: root for name, root in roots.items() if not self._private.contain(os.fsencode(root))}
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            return {}
+
+    def _save(self) -> None:
+        projects = {name: os.fsencode(root).decode("latin-1") for name, root in self._roots.items()}
+        fresh = self._file.with_suffix(".new")  # a daemon that dies while writing leaves the list unchanged
+        with contextlib.suppress(OSError):
+            fresh.write_text(json.dumps({"projects": projects}, indent=1))
+            fresh.replace(self._file)

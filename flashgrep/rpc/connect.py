@@ -1,0 +1,322 @@
+"""Connect to the daemon, and start it if none answers; if that fails, a process of our own answers instead.
+
+Standard library only, and little of that: every hot command pays for what is imported here.
+"""
+
+import fcntl
+import json
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Mapping
+
+from flashgrep import __version__
+from flashgrep.base.paths import CACHE_OVERRIDE, PRIVATE_FILE, STATE_OVERRIDE, Paths, make_private
+from flashgrep.rpc import longpath
+
+READY_SECONDS = 30.0
+"""A daemon waits up to 15 s for its predecessor to exit; importing and opening sockets takes well under 1 s."""
+CONNECT_SECONDS = 5.0
+"""Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) with a full backlog never answers."""
+NO_SUCH_METHOD = "-32601"
+DAEMON_MODULE = "flashgrep.cli.daemon_process"
+WRONG_SETTINGS = "settings: "
+"""What a daemon puts before its reason if its settings prevent the start."""
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
+DETACH = os.path.join(PACKAGE, "daemon", "detach.py")
+"""A separate program, run by path."""
+NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
+NUMPY_ENABLE = "NPY_ENABLE_CPU_FEATURES"
+CPUINFO_BYTES = 8192
+"""The entry of the first processor has about 1,500 bytes."""
+
+Answer = dict[str, dict[str, str]]
+"""A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
+
+
+class StartFailed(OSError):
+    """No daemon answers and none could be started; the message says why, and where to look."""
+
+
+class WrongSettings(StartFailed):
+    """No daemon could be started because of the user's settings, which a process of our own would reject as well."""
+
+
+def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.socket:
+    """Return a connection to the daemon at ``path`` (default: its control socket), starting the daemon if need be.
+
+    A daemon that runs older code than this is replaced unless calls are in flight.
+
+    Raises:
+        StartFailed: the daemon could not be started.
+        PermissionError: the state folder is not safe to use.
+
+    """
+    found = try_connect(path or paths.socket)
+    # Only for the control socket: a project's socket does not report its version.
+    if found is not None and not path and _is_older(found):
+        found.close()
+        found = None
+    if found is None:
+        start_daemon(paths, environ)
+        found = try_connect(path or paths.socket)
+    if found is None:
+        raise StartFailed(f"the daemon is running but does not answer at {path or paths.socket}")
+    return found
+
+
+def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
+    """Return a connection to the daemon or, if none can be started, to a process that answers this client alone.
+
+    An unwritable state folder, a full disk or a sandbox must not prevent reading: that process scans. The reason is
+    printed on standard error.
+
+    Raises:
+        ConnectionError: the daemon exited while we connected; the next one will answer.
+        WrongSettings: the user's settings are wrong.
+        OSError: not even that process can be started.
+
+    """
+    try:
+        return connect(paths, environ)
+    except (ConnectionError, WrongSettings):
+        raise
+    except OSError as error:
+        os.write(2, f"fgrep: {error}; answering without the daemon, by scanning\n".encode(errors="replace"))
+    ours, theirs = socket.socketpair()
+    with theirs:
+        # Kept across exec; our own end is close-on-exec, so that it ends with this process.
+        os.set_inheritable(theirs.fileno(), True)
+        command = [sys.executable, "-P", "-m", DAEMON_MODULE, "--alone-fd", str(theirs.fileno())]
+        # Its output must not get between the lines of a protocol.
+        os.posix_spawn(sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
+    ours.settimeout(READY_SECONDS)
+    # Its answer shows that the process is up; otherwise a failed start would hang the caller's first request.
+    send_request(ours, "$/version", {})
+    ours.settimeout(None)
+    return ours
+
+
+def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
+    """Return a connection to the Unix socket at ``path``, or None if nothing listens there."""
+    try:
+        found = longpath.connect_unix(path, seconds)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return None
+    found.settimeout(None)
+    return found
+
+
+def send_request(connection: socket.socket, method: str, params: dict[str, object]) -> Answer:
+    """Send one request and return its response.
+
+    Raises:
+        ConnectionError: the daemon exited first.
+
+    """
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    connection.sendall(json.dumps(request).encode() + b"\n")
+    pieces: list[bytes] = []
+    # One request is in flight, so the first line end ends the answer.
+    while not pieces or not pieces[-1].endswith(b"\n"):
+        piece = connection.recv(262_144)
+        if not piece:
+            raise ConnectionResetError("the daemon ended before it answered; its log: fgrep daemon logs")
+        pieces.append(piece)
+    answer: Answer = json.loads(b"".join(pieces))
+    return answer
+
+
+def as_latin1(text: str) -> str:
+    """Return a path or an argument in a form for JSON: its bytes, each as one character."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def from_latin1(text: str, errors: str = "strict") -> str:
+    """Return the path or argument that ``as_latin1`` was given."""
+    return os.fsdecode(text.encode("latin-1", errors))
+
+
+def connect_folder(
+    control: socket.socket, paths: Paths, environ: Mapping[str, str], folder: str, *, adopt: bool
+) -> socket.socket:
+    """Return a connection bound to the project around ``folder``, or to none if there is none.
+
+    ``control``: a connection to the control socket, which is closed or returned. ``adopt``: make the folder a project
+    if it is in none.
+
+    Raises:
+        StartFailed: the folder cannot be a project.
+
+    """
+    answer = send_request(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
+    if "error" in answer:
+        control.close()
+        raise StartFailed(answer["error"]["message"])
+    path = answer["result"]["socket"]
+    if path is None:  # no project, or a folder that cannot hold a socket: the daemon has bound this connection
+        return control
+    control.close()
+    return connect(paths, environ, os.fsdecode(path.encode("latin-1")))
+
+
+def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
+    """Start the daemon unless one answers meanwhile; of many concurrent callers one starts it and the others wait.
+
+    A daemon with older code than ours is asked to exit first, and stays if it has calls in flight.
+
+    Raises:
+        StartFailed: it did not become ready.
+
+    """
+    make_private(paths.state)
+    lock = os.open(paths.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # its holder releases it after READY_SECONDS at the latest
+        found = try_connect(paths.socket)
+        try:
+            # The previous holder of the lock may have started a daemon that answers now: ask again.
+            is_gone = found is None or _retire(found)
+        except ConnectionError:  # it exited while it was asked
+            is_gone = True
+        if is_gone:
+            _spawn(paths, environ)
+    finally:
+        os.close(lock)
+
+
+def is_starting(paths: Paths) -> bool:
+    """Return whether another process is starting a daemon."""
+    try:
+        lock = os.open(paths.start_lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        # A shared lock: two concurrent checks must not take each other for a start.
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _is_older(connection: socket.socket) -> bool:
+    """Return whether the daemon runs older code than ours.
+
+    Only the newer one replaces the other, so that two installations do not take turns restarting it.
+    """
+    answer = send_request(connection, "$/version", {})
+    if "error" in answer:
+        if str(answer["error"]["code"]) == NO_SUCH_METHOD:  # it is too old to be asked
+            return True
+        raise StartFailed(answer["error"]["message"])
+    daemon = answer["result"]
+    theirs, ours = _parse_version(daemon["version"]), _parse_version(__version__)
+    if theirs != ours:
+        return theirs < ours
+    # An upgrade may keep the version: a reinstallation, or a pull into an editable installation.
+    return bool(daemon["changed"]) and daemon["folder"] == PACKAGE
+
+
+def _parse_version(version: str) -> list[int]:
+    """Return the numbers a version begins with; the rest is ignored when comparing."""
+    found: list[int] = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        found.append(int(part))
+    return found
+
+
+def _retire(connection: socket.socket) -> bool:
+    """Ask a daemon with older code to exit, and report it on standard error; return whether it exits now. Closes."""
+    with connection:
+        if not _is_older(connection):
+            return False
+        answer = send_request(connection, "$/retire", {})
+        if "error" in answer:  # it cannot tell calls from connections: if ours is the only one, it has no calls
+            ending = str(send_request(connection, "$/status", {})["result"]["clients"]) == "1"
+            if ending:
+                send_request(connection, "$/shutdown", {})
+        else:
+            ending = bool(answer["result"]["ending"])
+    what = f"replaced by {__version__}" if ending else "still busy; it exits when its calls are done"
+    os.write(2, f"fgrep: the daemon runs older code: {what}\n".encode())
+    return ending
+
+
+def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
+    """Start a detached daemon and wait until it reports through a pipe that it listens, or why it cannot."""
+    reader, writer = os.pipe()
+    try:
+        os.set_inheritable(writer, True)
+        # -P: the current folder must not be importable, since a repository may contain a json.py.
+        daemon = [sys.executable, "-P", "-m", DAEMON_MODULE, "--ready-fd", str(writer)]
+        command = [sys.executable, "-I", "-S", DETACH, str(writer), *daemon]
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        # The daemon leaves the current folder, from which our own folders may have been named.
+        folders = {
+            name: os.path.abspath(environ[name]) for name in (STATE_OVERRIDE, CACHE_OVERRIDE) if environ.get(name)
+        }
+        environ = avoid_slow_sorting({**environ, **folders})
+        child = os.posix_spawn(sys.executable, command, environ, file_actions=actions, setsid=True)
+        os.close(writer)  # else the pipe would stay open after the daemon exits
+        writer = -1
+        line = _read_line(reader, time.monotonic() + READY_SECONDS)
+        os.waitpid(child, 0)  # detach forks the daemon away from this child, which exits at once
+    finally:
+        os.close(reader)
+        if writer >= 0:
+            os.close(writer)
+    if line != b"ready\n":
+        reason = line.decode(errors="replace").strip()
+        if reason.startswith(WRONG_SETTINGS):
+            raise WrongSettings(reason.removeprefix(WRONG_SETTINGS))
+        if not reason:  # it died before it could say why: the interpreter's message is in the log
+            with open(paths.crash_log, "rb") as log:
+                log.seek(max(0, os.path.getsize(paths.crash_log) - 2000))
+                lines = log.read().decode(errors="replace").splitlines() or ["it gave no reason"]
+            reason = f"{lines[-1]} (see {paths.crash_log})"
+        raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def _read_line(reader: int, until: float) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([reader], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            return f"not ready after {READY_SECONDS:.0f} s".encode()
+        piece = os.read(reader, 4096)
+        if not piece:
+            break
+        line += piece
+    return line
+
+
+def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo") -> dict[str, str]:
+    """Return the environment for processes that sort with numpy: without AVX-512 on machines where that is slower.
+
+    Zen 4 implements compressed vector stores in microcode: numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns
+    without. An explicit choice by the user is kept.
+    """
+    found = dict(environ)
+    try:
+        number = os.open(cpuinfo, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            processor = os.read(number, CPUINFO_BYTES).partition(b"\n\n")[0]
+        finally:
+            os.close(number)
+    except OSError:  # no Linux
+        return found
+    zen_3_or_4 = b"AuthenticAMD\ncpu family\t: 25\n" in processor
+    if zen_3_or_4 and b" avx512f " in processor and NUMPY_DISABLE not in environ and NUMPY_ENABLE not in environ:
+        found[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # its name in numpy up to 2.4
+    return found
