@@ -92,8 +92,7 @@ class Walker:
         """
         # Rules may have changed, so each walk reads them again.
         self._scopes.forget(under)
-        if not under:
-            self.unreadable.clear()
+        self.forget_unreadable([under])
         if not self.accepts(under, is_dir=True):
             return
         inside = self._scopes.of(under)
@@ -113,7 +112,27 @@ class Walker:
         if not name:
             return is_dir and not folder
         scope = self._scopes.of(folder)
-        return scope is not None and scope.admits(path, name, is_dir)
+        return scope is not None and scope.admits(path, name, is_dir) and not self.is_out_of_reach(path)
+
+    def is_out_of_reach(self, path: bytes) -> bool:
+        """Return whether ``path`` lies in a folder that the last walk could not read."""
+        unreadable = self.unreadable
+        if not unreadable:
+            return False
+        folder = path
+        while folder:
+            folder = folder.rpartition(b"/")[0]
+            if folder in unreadable:
+                return True
+        return False
+
+    def forget_unreadable(self, folders: Iterable[bytes]) -> None:
+        """Forget that ``folders``, and those below them, could not be read."""
+        for folder in folders:
+            if not folder:
+                self.unreadable.clear()
+            for path in [path for path in self.unreadable if path == folder or path.startswith(folder + b"/")]:
+                del self.unreadable[path]
 
     def is_ignored(self, path: bytes, *, is_dir: bool) -> bool:
         """Return whether an ignore rule excludes ``path``, an entry of a folder that is walked."""
@@ -207,6 +226,9 @@ class Walker:
                         yield _new_entry(
                             Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
                         )
+                except PermissionError as error:
+                    # The folder's names may be listed, but nothing in it may be used.
+                    self.unreadable[folder] = error.strerror or str(error)
                 except OSError:
                     continue  # it vanished after it was listed
         finally:
@@ -234,6 +256,4 @@ class Walker:
             if not isinstance(error, FileNotFoundError):
                 self.unreadable[folder] = error.strerror or str(error)
             return -1, {}
-        if self.unreadable:
-            self.unreadable.pop(folder, None)
         return opened, entries

@@ -229,6 +229,7 @@ class Tree:
         # at or listed below.
         gone = [change.path for change in changes if change.kind == "folder_gone"]
         self._mark_below(gone)
+        self._walker.forget_unreadable(gone)
         sweep = False
         files = RootFiles(self._root)
         excluded: dict[bytes, bool | None] = {}
@@ -300,6 +301,8 @@ class Tree:
                 folder, on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded
             )
             return Listing(list(walk), excluded)
+        if self._walker.is_out_of_reach(folder):
+            return Listing([], {})
         # The rules exclude the folder: that is recorded when the one above it is walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:
