@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from flashgrep.ingest.walk import Walker
-from flashgrep.workspace import Workspace
+from flashgrep.files.walk import Walker
+from flashgrep.project import Workspace
 from tests.faults.harness import indexed
 from tests.support.workspace import ask, files_with, opened, put, repository
 
