@@ -22,8 +22,11 @@ DOTTED = re.compile(r"(?:[a-z_]+/)*\w+(?:\.\w+)+")
 FILE = re.compile(r"\.(py|md|scm|tsv|toml|txt|json|js|ts|h|sh|yml|db|sock|proto)$")
 IDENTIFIER = re.compile(r"(?!__)_?[A-Z]\w*[a-z]\w*|(?!__)\w+_\w+|\w+\(\)")
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?=\.)")
+DEFINITION = re.compile(r"^ *(?:async )?def (\w+)", re.MULTILINE)
 COMMAND = re.compile(r"(?:fgrep|flashgrep) ([a-z][a-z-]*)\b.*")
 OWN_FOLDERS = {".github", "docs", "editors", "flashgrep", "scripts", "skills", "tests"}
+FOREIGN = {"RotatingFileHandler", "ts_rank_cd"}
+"""Names of others that decisions are about."""
 MISTYPED = {"qurey"}
 """Commands that documents give as examples of a typing error."""
 
@@ -67,7 +70,7 @@ class Checkout:
             path.stem for folder in ("flashgrep", "scripts", "tests") for path in (root / folder).rglob("*.py")
         }
         self.names = set(self.members).union(*self.members.values(), *map(_list_words, self.modules.values()))
-        self.names.update(dir(builtins))
+        self.names.update(dir(builtins), *(DEFINITION.findall(path.read_text()) for path in root.glob("tests/**/*.py")))
         self.commands = {
             line.partition("\t")[0] for line in (self.package / "cli" / "commands.tsv").read_text().splitlines()
         }
@@ -157,7 +160,7 @@ def _exists(checkout: Checkout, text: str, near: Path) -> bool:
         if checkout.is_our_path(module) and not checkout.has_path(module, near):
             return False
         return checkout.has_member(name.removesuffix("()"))
-    if IDENTIFIER.fullmatch(text) and near.suffix == ".py":
+    if IDENTIFIER.fullmatch(text) and text not in FOREIGN:
         return text.removesuffix("()") in checkout.names
     if checkout.is_our_path(name) and name == name.lower():
         return checkout.has_path(name, near)

@@ -60,6 +60,7 @@ def test_references_to_what_exists_pass(checkout: Path, text: str) -> None:
         ("see `gone.py`", "gone.py"),
         ("see `Searcher.walk`", "Searcher.walk"),
         ("see `search/exact.Finder`", "search/exact.Finder"),
+        ("`find_nothing` does it", "find_nothing"),
         ("run `fgrep gone`", "fgrep gone"),
         ("[a page](docs/gone.md)", "docs/gone.md"),
         ("[a part](docs/guide.md#three-words)", "docs/guide.md#three-words"),
