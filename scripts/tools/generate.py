@@ -19,7 +19,7 @@ from flashgrep.base.registry import Handler
 from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.commands import LOCAL_COMMANDS, load_command
 from flashgrep.cli.launcher import LOCAL
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 
 HEAD = """# flashgrep: reference of methods
 
@@ -100,7 +100,10 @@ def generated() -> dict[Path, str]:
 
 
 def _architecture(root: Path) -> str:
-    """Return ARCHITECTURE.md with its table of floors: the ladder of the layers' test, the modules' first sentences."""
+    """Return ARCHITECTURE.md with its tables of floors and parts.
+
+    Floors are the ladder of the layers' test; a module's purpose is its first sentence.
+    """
     tree = ast.parse((root / "tests" / "scripts" / "test_layers.py").read_bytes())
     (ladder,) = [
         ast.literal_eval(node.value)
@@ -113,12 +116,16 @@ def _architecture(root: Path) -> str:
         for name in names.split():
             rows.append(f"| {floor} | {_module(root / 'flashgrep' / name)} |")
             floor = ""
-    return _fill(root / "ARCHITECTURE.md", "floors", rows)
+    parts = ["| Part | What it adds | Builds on |", "|---|---|---|"]
+    for part in BUILT_IN:
+        parts.append(f"| `parts/{part.name}/` | {part.summary} | {', '.join(part.requires)} |")
+    text = (root / "ARCHITECTURE.md").read_text("utf-8")
+    return _fill(_fill(text, "floors", rows), "parts", parts)
 
 
-def _fill(path: Path, block: str, lines: list[str]) -> str:
-    """Return a document with other lines between ``<!-- block: … -->`` and ``<!-- end of block -->``."""
-    before, begin, rest = re.split(rf"(<!-- {block}: .* -->\n)", path.read_text("utf-8"))
+def _fill(text: str, block: str, lines: list[str]) -> str:
+    """Return a document's text with other lines between ``<!-- block: … -->`` and ``<!-- end of block -->``."""
+    before, begin, rest = re.split(rf"(<!-- {block}: .* -->\n)", text)
     end = f"<!-- end of {block} -->"
     return before + begin + "\n".join([*lines, end]) + rest.partition(end)[2]
 
@@ -137,7 +144,7 @@ def _readme(root: Path) -> str:
         f"{rare['rg']['p50']:.0f} ms; exact search is indexed after {rows['exact index built']['value']:.0f} s;",
         f"at rest flashgrep holds {rows['idle memory, all processes']['value']:.0f} MB of memory.",
     ]
-    return _fill(root / "README.md", "figures", fill(" ".join(sentences), 118).splitlines())
+    return _fill((root / "README.md").read_text("utf-8"), "figures", fill(" ".join(sentences), 118).splitlines())
 
 
 def _languages() -> str:

@@ -25,6 +25,9 @@ PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?=\.)")
 DEFINITION = re.compile(r"^ *(?:async )?def (\w+)", re.MULTILINE)
 COMMAND = re.compile(r"(?:fgrep|flashgrep) ([a-z][a-z-]*)\b.*")
 OWN_FOLDERS = {".github", "docs", "editors", "flashgrep", "scripts", "skills", "tests"}
+MODULES = (".py", ".scm", ".tsv")
+EXAMPLE = re.compile(r"(src|lib|a|b)/|\*")
+"""Folders that examples are about."""
 FOREIGN = {"RotatingFileHandler", "ts_rank_cd"}
 """Names of others that decisions are about."""
 MISTYPED = {"qurey"}
@@ -152,7 +155,7 @@ def _exists(checkout: Checkout, text: str, near: Path) -> bool:
         return command[1] in checkout.commands or command[1] in MISTYPED
     name = text.partition(" ")[0]
     if FILE.search(name):
-        if checkout.is_our_path(name):
+        if checkout.is_our_path(name) or ("/" in name and name.endswith(MODULES) and not EXAMPLE.match(name)):
             return checkout.has_path(name, near)
         return "/" in name or "*" in name or not name.endswith(".py") or checkout.has_module(name)
     if DOTTED.fullmatch(name.removesuffix("()")):
