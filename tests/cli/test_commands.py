@@ -69,7 +69,7 @@ def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(daemon: 
         (["index", "/no/such/folder"], "no such folder"),
     ],
 )
-def test_an_error_is_status_2_and_told_on_stderr_alone(
+def test_an_error_is_status_2_and_printed_on_stderr_alone(
     daemon: DaemonAtHand, root: Path, arguments: list[str], told: str
 ) -> None:
     found = daemon.run(*arguments, cwd=root)

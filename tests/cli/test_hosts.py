@@ -320,7 +320,7 @@ def test_rules_are_added_once_and_taken_out_to_the_byte(tmp_path: Path) -> None:
     assert not list((tmp_path / ".cursor").iterdir())
 
 
-def test_rules_whose_end_was_lost_are_left_and_told_and_the_rest_is_removed(tmp_path: Path) -> None:
+def test_rules_whose_end_was_lost_are_left_and_reported_and_the_rest_is_removed(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     claude, mine = tmp_path / "CLAUDE.md", tmp_path / "mine"
     claude.touch()

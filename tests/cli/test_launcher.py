@@ -181,7 +181,7 @@ def test_it_never_hands_over_to_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "meant"), [("qurey", "query"), ("help", "--help"), ("stat", "stats"), ("search_cod", "search-code")]
 )
-def test_a_mistyped_command_on_a_terminal_is_told_and_does_not_wait(
+def test_a_mistyped_command_on_a_terminal_is_reported_and_does_not_wait(
     cold_daemon: DaemonAtHand, word: str, meant: str
 ) -> None:
     with terminal() as descriptor:
@@ -202,7 +202,7 @@ def test_a_mistyped_command_on_a_terminal_is_told_and_does_not_wait(
         (["stat", "missing.c", "f.txt"], b""),
     ],
 )
-def test_a_mistyped_command_elsewhere_is_told_only_where_grep_finds_no_file(
+def test_a_mistyped_command_elsewhere_is_reported_only_where_grep_finds_no_file(
     tmp_path: Path, arguments: list[str], meant: bytes
 ) -> None:
     (tmp_path / "f.txt").write_text("stat\n")

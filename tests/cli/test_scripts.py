@@ -40,20 +40,20 @@ def test_a_python_that_is_too_old_is_named(checkout: Path) -> None:
     assert "CPython 3.11 or later is needed; found: Python 3.9.2" in said.stderr
 
 
-def test_no_python_at_all_is_told(checkout: Path) -> None:
+def test_no_python_at_all_is_reported(checkout: Path) -> None:
     said = run(checkout, {})
     assert said.returncode == 2
     assert "CPython 3.11 or later is needed; found:" in said.stderr
 
 
-def test_a_python_without_venv_is_told_with_its_remedy(checkout: Path) -> None:
+def test_a_python_without_venv_is_reported_with_its_remedy(checkout: Path) -> None:
     said = run(checkout, {"python3": 'case "$1" in --version) echo Python 3.11.2;; -m) exit 1;; esac'})
     assert said.returncode == 2
     assert "apt install python3-venv" in said.stderr
     assert not (checkout / ".venv" / ".stamp").exists()
 
 
-def test_only_what_is_installed_has_an_environment_made_anew(checkout: Path) -> None:
+def test_only_what_is_installed_has_an_environment_rebuilt(checkout: Path) -> None:
     def stamp() -> str:
         script = f'. "{checkout}/scripts/environment"; wanted_stamp'
         command = ["sh", "-c", script, str(checkout / "scripts" / "test")]

@@ -51,7 +51,7 @@ async def test_an_open_project_does_not_wait_for_one_that_is_being_opened(projec
     assert ended == ["ready", "slow"]
 
 
-def test_projects_of_one_name_are_told_apart(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_projects_of_one_name_are_distinguished(daemon: DaemonAtHand, project: MakeProject) -> None:
     one, two = project({"one.txt": "needle"}, "twin"), project({"two.txt": "needle"}, "twin")
     assert results(daemon, one, "needle") == ["one.txt:1:1:needle"]
     assert results(daemon, two, "needle") == ["two.txt:1:1:needle"]
@@ -94,7 +94,7 @@ def test_a_moved_project_is_found_where_it_is_now(daemon: DaemonAtHand, project:
     assert "no such folder" in lost.stderr or "no project here" in lost.stderr
 
 
-def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_indexed_anew(
+def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_indexed_again(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({"a.txt": "needle"})

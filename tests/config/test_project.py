@@ -155,7 +155,7 @@ def test_a_project_makes_things_stricter_and_cannot_undo_its_users_read_only_mod
     assert read(tmp_path, "read_only = false").warnings == ()
 
 
-def test_a_project_with_broken_settings_is_searched_and_the_warning_is_told_everywhere(
+def test_a_project_with_broken_settings_is_searched_and_the_warning_is_shown_everywhere(
     cold_daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({".flashgrep/config.toml": "a." * 100_000 + "a = 1", "a.txt": "needle\n"})

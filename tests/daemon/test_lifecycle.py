@@ -189,7 +189,7 @@ def test_it_is_detached_from_code_folder_terminal_and_descriptors_of_who_started
     assert not Path("/tmp/fg-planted").exists()  # noqa: S108 - written by nobody, that is the test
 
 
-def test_a_wrong_setting_is_told_to_who_starts_it(cold_daemon: DaemonAtHand) -> None:
+def test_a_wrong_setting_is_reported_to_the_client_that_starts_the_daemon(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.environ["FLASHGREP_TCP_PORT"] = "many"
     started = cold_daemon.run("daemon", "start")
     assert started.returncode == 2

@@ -137,7 +137,7 @@ def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(tmp_path: Pat
         Log(path, level="info", max_bytes=2000).error("event")
 
 
-def test_a_log_removed_under_the_daemon_is_begun_anew(tmp_path: Path) -> None:
+def test_a_log_removed_under_the_daemon_is_created_again(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log", level="info", max_bytes=2000)
     log.info("first")
     (tmp_path / "x.log").unlink()

@@ -113,7 +113,7 @@ def test_bytes_that_were_shown_as_u_fffd_are_written_back(editor: Editor, old: b
 
 
 @pytest.mark.parametrize("new", ["c\ufffd", "c\ufffd d\ufffd e\ufffd", "\ufffd\ufffd\ufffd", "a\udce9"])
-def test_what_cannot_be_told_is_refused_and_nothing_written(editor: Editor, new: str) -> None:
+def test_an_ambiguous_edit_is_refused_and_nothing_written(editor: Editor, new: str) -> None:
     data = ACCENTS + b"a\xe9 b\xea\n"
     path = put(editor, data)
     for edit in (LineEdit(2, 2, new), TextEdit("a\ufffd b\ufffd", new)):

@@ -243,7 +243,7 @@ def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
     assert peak < 16 << 20
 
 
-def test_a_range_past_the_end_is_told_how_many_lines_there_are(editor: Editor) -> None:
+def test_the_error_for_a_range_past_the_end_has_the_number_of_lines(editor: Editor) -> None:
     path = put(editor, b"a\nb\n")
     with pytest.raises(InvalidRange, match=r"start_line 9 is past the end \(the file has 2 lines\)"):
         read_slice(editor, path, SliceQuery(start_line=9))

@@ -99,7 +99,7 @@ def test_a_removed_link_leaves_its_target(editor: Editor, tmp_path: Path) -> Non
     assert (tmp_path / "folder/deep/tool").exists()
 
 
-def test_a_removed_folder_is_gone_and_told_path_by_path(editor: Editor, tmp_path: Path) -> None:
+def test_a_removed_folder_is_gone_and_reported_path_by_path(editor: Editor, tmp_path: Path) -> None:
     done = transfer.remove(editor, b"folder", recursive=True, force=False, dry_run=False)
     assert not (tmp_path / "folder").exists()
     assert set(done.paths) == {b"folder", b"folder/deep", b"folder/deep/tool", b"folder/link"}

@@ -350,7 +350,7 @@ def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Pat
         write_file(editor, WriteRequest(b"file.txt", TextEdit("y", "x")))
 
 
-def test_a_root_whose_folder_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+def test_a_root_whose_folder_was_replaced_is_opened_again(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with root_at(tmp_path / "sub") as root:
         (tmp_path / "sub").rename(tmp_path / "former")

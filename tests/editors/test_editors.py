@@ -147,7 +147,7 @@ def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> Non
     assert done.stderr == b"fgrep: pick needs a terminal, and there is none\n"
 
 
-def test_editors_are_told_the_place_in_their_own_way() -> None:
+def test_each_editor_gets_the_position_in_its_own_form() -> None:
     assert make_editor_command("vi", "a b.py", 3, 4) == ["vi", "+3", "./a b.py"]
     assert make_editor_command("code --wait", "-x.py", 3, 4) == ["code", "--wait", "-g", "./-x.py:3:4"]
     assert make_editor_command("/usr/bin/hx", "/a.py", 3, 4) == ["/usr/bin/hx", "/a.py:3:4"]

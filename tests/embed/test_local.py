@@ -137,13 +137,13 @@ def test_a_folder_of_transformers_without_its_library_is_unavailable(
 
 
 @pytest.mark.parametrize("model", ["", "relative/folder", "/no/such/folder"])
-def test_what_is_no_folder_is_told(model: str) -> None:
+def test_a_path_that_is_no_folder_is_reported(model: str) -> None:
     with pytest.raises(ProviderUnavailable, match="not the absolute path of a model folder"):
         open_embedder(settings(model), {})
     assert "local" not in available(settings(model), {})
 
 
-def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderUnavailable, match="no model of model2vec"):
         open_embedder(settings(tmp_path), {})
     assert "local" not in available(settings(tmp_path), {})

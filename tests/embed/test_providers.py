@@ -62,7 +62,7 @@ def test_the_default_is_embedded_and_needs_nothing() -> None:
     assert available(Settings(), {}) == ["static"]
 
 
-def test_a_default_that_is_missing_is_told_and_not_listed(model: Path) -> None:
+def test_a_default_that_is_missing_is_reported_and_not_listed(model: Path) -> None:
     model.unlink()
     told = refusal(Settings())
     assert "missing" in told["message"]

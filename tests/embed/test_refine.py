@@ -92,7 +92,7 @@ def test_a_model_that_does_not_answer_in_time_leaves_it_to_the_words(api: Api) -
     assert opened(api, timeout_seconds=0.2).refine(QUERY, PROMPT) == BY_WORDS
 
 
-def test_a_missing_key_is_told_when_it_is_opened() -> None:
+def test_a_missing_key_is_reported_when_it_is_opened() -> None:
     with pytest.raises(ProviderUnavailable, match="set OPENAI_API_KEY"):
         open_refiner(Settings(refinement=Refinement(provider="openai")), {})
 

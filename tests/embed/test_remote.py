@@ -92,7 +92,7 @@ def test_ollama_is_asked_in_its_shape(api: Api) -> None:
     assert api.requests[0].body == {"model": "some-model", "input": ["where", "how"], "truncate": True}
 
 
-def test_voyage_is_told_which_texts_are_questions(api: Api) -> None:
+def test_voyage_learns_which_texts_are_questions(api: Api) -> None:
     model = embedder(api, VOYAGE, dims=4)
     model.embed_queries(["where"])
     model.embed_code(["def where(): pass"])
@@ -227,7 +227,7 @@ def test_waits_grow_up_to_their_bound(api: Api) -> None:
     assert 0.2 <= time.monotonic() - start < 10  # at least 0.05 + 0.075 + 0.075
 
 
-def test_nobody_listening_is_told() -> None:
+def test_a_server_that_does_not_listen_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         place = Endpoint(provider="openai", url=f"http://127.0.0.1:{taken.getsockname()[1]}", retries=QUICK)
@@ -301,7 +301,7 @@ def test_a_redirect_is_not_followed(api: Api, status: int) -> None:
         assert not elsewhere.requests
 
 
-def test_an_error_that_repeats_the_key_is_told_without_it(api: Api) -> None:
+def test_an_error_that_repeats_the_key_is_reported_without_it(api: Api) -> None:
     api.next.append(Reply(status=400, body={"error": {"message": f"Incorrect key {KEY} given"}}))
     assert failure(embedder(api)).endswith("status 400: Incorrect key *** given")
     assert KEY not in repr(embedder(api))
@@ -325,7 +325,7 @@ def test_a_key_does_not_travel_unencrypted() -> None:
         Endpoint(provider="openai", url="http://example.invalid/v1", key=KEY, key_name="MY_KEY")
 
 
-def test_a_port_that_is_none_is_told() -> None:
+def test_an_invalid_port_is_reported() -> None:
     with pytest.raises(ProviderUnavailable, match="port"):
         Endpoint(provider="openai", url="http://localhost:99999")
 
@@ -338,7 +338,7 @@ def test_proxies_of_the_environment_are_not_used(api: Api, monkeypatch: pytest.M
         assert not proxy.requests
 
 
-def test_a_server_without_encryption_is_told_where_encryption_is_meant(api: Api) -> None:
+def test_a_server_without_encryption_is_reported_where_encryption_is_meant(api: Api) -> None:
     place = Endpoint(provider="openai", url=api.url.replace("http:", "https:"), retries=RetryPolicy(attempts=1))
     with pytest.raises(ProviderUnavailable, match="no connection"):
         place.request("/embeddings", {})

@@ -109,7 +109,7 @@ def test_an_answer_of_another_shape_is_refused(api: Api, body: object) -> None:
         opened(api).scores(QUERY, DOCUMENTS)
 
 
-def test_a_passing_fault_is_tried_once_more_and_a_lasting_one_told(api: Api) -> None:
+def test_a_passing_fault_is_tried_once_more_and_a_lasting_one_reported(api: Api) -> None:
     api.next.append(Reply(status=429, headers={"Retry-After": "0"}))
     assert opened(api).scores(QUERY, DOCUMENTS).tolist() == pytest.approx(TRUTH)
     api.next.extend([Reply(status=500)] * 5)
@@ -128,7 +128,7 @@ def test_a_passing_fault_is_tried_once_more_and_a_lasting_one_told(api: Api) -> 
         ({"provider": "local", "model": "relative/folder"}, "absolute path"),
     ],
 )
-def test_what_is_missing_is_told_when_it_is_opened(section: dict[str, Any], problem: str) -> None:
+def test_what_is_missing_is_reported_when_it_is_opened(section: dict[str, Any], problem: str) -> None:
     with pytest.raises(ProviderUnavailable, match=problem):
         open_reranker(Settings(reranking=Reranking(**section)), {})
 

@@ -219,7 +219,7 @@ def test_damaged_bytes_are_refused(tmp_path: Path, data: bytes) -> None:
         load(tmp_path / "static.npz")
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderUnavailable, match="missing"):
         load(tmp_path / "static.npz")
 

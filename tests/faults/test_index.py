@@ -92,7 +92,7 @@ def some_tree(root: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
-async def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage, root: Path) -> None:
+async def test_a_damaged_database_is_reported_at_the_start_and_rebuilt(damage: Damage, root: Path) -> None:
     rng = random.Random(damage.__name__)
     some_tree(root, rng)
     async with opened(root) as workspace:
@@ -133,7 +133,7 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
     assert integrity(index_of(root)) == "ok"
 
 
-async def test_damage_that_no_check_knows_is_built_anew_after_a_few_attempts(root: Path) -> None:
+async def test_damage_that_no_check_knows_is_rebuilt_after_a_few_attempts(root: Path) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await indexed(workspace)
@@ -147,7 +147,7 @@ async def test_damage_that_no_check_knows_is_built_anew_after_a_few_attempts(roo
         await agree(workspace, root)
 
 
-async def test_lookups_that_meet_rows_without_sense_have_the_index_built_anew_once(root: Path) -> None:
+async def test_lookups_that_find_invalid_rows_have_the_index_rebuilt_once(root: Path) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await indexed(workspace)
@@ -224,7 +224,7 @@ async def test_a_database_somebody_locks_is_done_without_and_used_again_afterwar
         await workspace.store.scheduler.close()
 
 
-async def test_an_indexer_that_meets_a_lock_goes_on_when_it_is_gone(root: Path) -> None:
+async def test_an_indexer_that_finds_a_lock_goes_on_when_it_is_gone(root: Path) -> None:
     some_tree(root, random.Random(1))
     async with opened(root) as workspace:
         await indexed(workspace)

@@ -97,7 +97,7 @@ async def test_the_workers_of_a_killed_indexer_end_with_it(root: Path) -> None:
         await indexed(workspace)
 
 
-async def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody(root: Path) -> None:
+async def test_one_failure_that_the_next_attempt_mends_is_not_reported(root: Path) -> None:
     async with opened(root) as workspace:
         pid, _ = await catch(workspace, root)
         kill(pid)

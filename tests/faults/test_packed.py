@@ -88,7 +88,7 @@ async def hashes_passwords(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("table", "answers"), [("symbol", defines_the_cart), ("chunked", hashes_passwords)])
-async def test_what_is_spoilt_costs_no_answer_and_is_made_anew(
+async def test_a_damaged_index_costs_no_answer_and_is_rebuilt(
     table: str,
     answers: Callable[[Workspace], Awaitable[None]],
     root: Path,
@@ -103,7 +103,7 @@ async def test_what_is_spoilt_costs_no_answer_and_is_made_anew(
 
 
 @pytest.mark.parametrize(("table", "unfinished"), [("symbol", "chunked"), ("chunked", "embedded")])
-async def test_an_indexer_that_meets_them_makes_the_index_anew(table: str, unfinished: str, root: Path) -> None:
+async def test_an_indexer_that_finds_them_rebuilds_the_index(table: str, unfinished: str, root: Path) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         await healed(workspace)

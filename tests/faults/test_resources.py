@@ -120,7 +120,7 @@ def test_without_file_descriptors_a_question_is_answered_right_or_refused(
     wire.close()
 
 
-def test_a_root_that_moves_away_is_told_and_found_again_when_it_is_back(
+def test_a_root_that_moves_away_is_reported_and_found_again_when_it_is_back(
     daemon: DaemonAtHand, root: Path, project: MakeProject
 ) -> None:
     other = project({"a.txt": "needle\n"}, name="other")
@@ -173,7 +173,7 @@ def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(daemon: Daem
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
-def test_files_and_folders_that_may_not_be_read_are_told_and_found_once_they_may() -> None:
+def test_files_and_folders_that_may_not_be_read_are_reported_and_found_once_they_may() -> None:
     bounded = ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"]
     command = [
         *(bounded if os.geteuid() == 0 else []),

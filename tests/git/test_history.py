@@ -74,7 +74,7 @@ async def test_what_is_no_revision_reaches_no_option_of_git(workspace: Workspace
         await workspace.revisions.ask_repository(ask)
 
 
-async def test_a_repository_without_a_commit_is_told_as_that(tmp_path: Path) -> None:
+async def test_a_repository_without_a_commit_is_reported_as_such(tmp_path: Path) -> None:
     root = tmp_path / "fresh"
     root.mkdir()
     git(root, "init", "-q")
@@ -115,7 +115,7 @@ def test_methods_answer_for_the_project_alone(daemon: DaemonAtHand, root: Path) 
     wire.close()
 
 
-def test_names_of_revisions_are_told_to_people_on_a_line_each() -> None:
+def test_names_of_revisions_are_printed_on_a_line_each() -> None:
     names = [{"name": "main\x1b[2J", "kind": "branch", "commit": "0123456789abcdef" * 2, "time": 1_795_460_892}]
     lines = list(render_revisions({"results": names}, Style(is_person=True)))  # type: ignore[typeddict-item]
     assert lines == [r"0123456789 2026-11-23 branch main\x1b[2J"]

@@ -118,7 +118,7 @@ async def test_a_shallow_clone_says_where_its_history_ends(root: Path, tmp_path:
 
 
 @pytest.mark.parametrize("what", ["HEAD", "config", "refs", "objects", "blob", "index"])
-async def test_a_broken_repository_is_told_and_the_work_tree_is_searched(
+async def test_a_broken_repository_is_reported_and_the_work_tree_is_searched(
     root: Path, tmp_path: Path, workspace: Workspace, what: str
 ) -> None:
     put(root, {"a.txt": b"word\n"})

@@ -72,7 +72,7 @@ async def test_a_question_cancelled_anywhere_harms_no_other(workspace: Workspace
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds git in /proc")
-async def test_git_that_was_killed_is_started_anew_and_ended_at_rest(workspace: Workspace) -> None:
+async def test_git_that_was_killed_is_started_again_and_ended_at_rest(workspace: Workspace) -> None:
     assert await count(workspace, "HEAD") == 15
     (first,) = children()
     os.kill(first, 9)
@@ -85,7 +85,9 @@ async def test_git_that_was_killed_is_started_anew_and_ended_at_rest(workspace: 
     assert await count(workspace, "HEAD~2") == 5
 
 
-async def test_a_repository_that_is_made_anew_is_read_anew(root: Path, tmp_path: Path, workspace: Workspace) -> None:
+async def test_a_repository_that_is_created_again_is_read_again(
+    root: Path, tmp_path: Path, workspace: Workspace
+) -> None:
     assert await count(workspace, "HEAD") == 15
     (root / ".git").rename(tmp_path / "old")
     git(root, "init", "-q")

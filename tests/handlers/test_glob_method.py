@@ -62,7 +62,7 @@ def test_an_answer_has_every_field_of_the_contract(root: Path) -> None:
     assert (echo["includes"], echo["excludes"], echo["sort_by"], echo["limit"]) == (["**/*.py"], [], "path", None)
 
 
-def test_ignore_rules_hold_unless_told_otherwise(root: Path) -> None:
+def test_ignore_rules_hold_unless_a_call_says_otherwise(root: Path) -> None:
     assert glob(root, pattern="*.rs")["total"] == 0
     assert glob(root, pattern="*.rs", respect_ignore=False)["total"] == 1
     assert glob(root, pattern="*.rs", follow_symlinks=True)["total"] == 1

@@ -92,7 +92,7 @@ def test_what_is_indexed_holds_for_every_connection_and_counts_for_each(wire: Wi
         one.close()
 
 
-def test_rebuilding_makes_the_index_anew(wire: Wire) -> None:
+def test_rebuilding_replaces_the_index(wire: Wire) -> None:
     first = wire.call("index_codebase", path=".")
     again = wire.call("index_codebase", path=".", rebuild=True)
     assert again["rebuilt"]

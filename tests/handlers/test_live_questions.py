@@ -68,7 +68,7 @@ def test_each_key_ends_the_question_before_it_and_the_last_is_answered(wire: Wir
         assert other.call("query", query="weave(7)", mode="literal")["total"] == 2
 
 
-def test_a_subscriber_is_told_of_changes_until_it_leaves(wire: Wire) -> None:
+def test_a_subscriber_is_notified_of_changes_until_it_leaves(wire: Wire) -> None:
     assert wire.fail("$/subscribe", project=5)["data"]["field"] == "project"
     assert wire.fail("$/subscribe", project="nowhere")["data"]["reason"] in {"project_not_found", "outside_root"}
     state = wire.call("$/subscribe")

@@ -51,7 +51,7 @@ def test_a_place_is_counted_as_the_client_counts(wire: Wire) -> None:
         assert (said["signature"], said["documentation"]) == ("class Loom:", "Weaves.\n\nCloth.")
 
 
-def test_what_is_wrong_with_a_place_is_told(wire: Wire) -> None:
+def test_what_is_wrong_with_a_place_is_reported(wire: Wire) -> None:
     def ask(path: str, line: int = 1, column: int = 1) -> Any:
         return wire.call("definition", path=path, line=line, column=column)
 
@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_place_is_told(wire: Wire) -> None:
     assert wire.fail("hover", path="loom.py", line=0, column=1)["data"]["field"] == "line"
 
 
-def test_all_spans_of_a_hit_are_told_as_the_client_counts(wire: Wire) -> None:
+def test_all_spans_of_a_hit_are_returned_in_the_clients_encoding(wire: Wire) -> None:
     for encoding, columns in (("utf-8", [18, 33]), ("utf-16", [15, 30]), ("utf-32", [14, 29])):
         asked = {"query": "e =|e\\b", "mode": "regex", "spans": True, "position_encoding": encoding, "path": "loom.py"}
         hit = wire.call("query", **asked)["results"][-1]

@@ -166,7 +166,7 @@ async def test_no_file_is_answered_twice(catalogue: Catalogue, tmp_path: Path) -
     assert [hit["file_path"] for hit in below["results"]] == ["inner/d.txt"]
 
 
-async def test_twenty_projects_of_one_name_are_told_apart(catalogue: Catalogue, tmp_path: Path) -> None:
+async def test_twenty_projects_of_one_name_are_distinguished(catalogue: Catalogue, tmp_path: Path) -> None:
     twins = [make(tmp_path / str(number) / "twin", {"a.txt": f"needle {number}\n"}) for number in range(MANY)]
     found = await ask(catalogue, "query", text="needle", projects=list(map(str, twins)), limit=100)
     assert [hit["text"] for hit in found["results"]] == [f"needle {number}" for number in range(MANY)]

@@ -54,7 +54,7 @@ def test_devices_links_and_pipes_are_not_files_to_search(daemon: DaemonAtHand, p
     assert paths(answer(daemon, root, "query", "root:x:0")) == {"a.txt"}
 
 
-def test_a_folder_too_deep_to_be_read_is_told_and_the_rest_is_watched(
+def test_a_folder_too_deep_to_be_read_is_reported_and_the_rest_is_watched(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({"a.txt": "needle"})

@@ -239,7 +239,7 @@ def damage_format(file: Path) -> None:
         damage_format,
     ],
 )
-def test_a_damaged_index_is_told_from_a_good_one(tree: Path, tmp_path: Path, damage: object) -> None:
+def test_a_damaged_index_is_distinguished_from_a_good_one(tree: Path, tmp_path: Path, damage: object) -> None:
     file = tmp_path / "index.db"
     writer = Writer(file)
     store(writer, tree, NAMES)

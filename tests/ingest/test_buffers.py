@@ -144,7 +144,7 @@ def test_buffers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"/a", b"/b"]), st.one_of(st.none(), texts)), max_size=12))
-def test_what_is_held_is_told_of_what_is_open(steps: list[tuple[bytes, str | None]]) -> None:
+def test_open_projects_report_what_they_hold(steps: list[tuple[bytes, str | None]]) -> None:
     opened = Buffers(WeakSet())
     for version, (path, text) in enumerate(steps, 1):
         is_open = any(buffer.path == path for buffer in opened.all())

@@ -91,7 +91,7 @@ def test_a_nul_in_the_first_block_makes_a_file_binary() -> None:
         (b"\xff\xfea\0\0\xd8b\0c", Document("a\ufffdb\ufffd".encode(), "utf-16-le")),
     ],
 )
-def test_the_encoding_is_told_by_the_bytes(raw: bytes, document: Document) -> None:
+def test_the_encoding_is_recognized_by_the_bytes(raw: bytes, document: Document) -> None:
     assert extract(raw) == document
 
 

@@ -122,7 +122,7 @@ def rules_of(tmp_path: Path, text: bytes) -> RuleSet | None:
         (b"b\n" + b"".join(b"*a%d*\n" % at for at in range(MAX_SHARING + 9)), "1,001 of 1,010 patterns used"),
     ],
 )
-def test_what_is_cut_is_told_and_the_rest_holds(tmp_path: Path, text: bytes, told: str) -> None:
+def test_what_is_cut_is_reported_and_the_rest_holds(tmp_path: Path, text: bytes, told: str) -> None:
     rules = rules_of(tmp_path, text)
     assert rules is not None
     assert rules.cut == told

@@ -37,7 +37,7 @@ def test_the_machines_own_mounts_can_be_read(tmp_path: Path) -> None:
     assert find_silent_type(bytes(tmp_path), tmp_path / "missing") == ""
 
 
-def test_what_is_mounted_in_a_tree_is_told_apart(tmp_path: Path) -> None:
+def test_mounts_in_a_tree_are_distinguished_from_others(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_bytes(MOUNTS)
     found = find_mounts(b"/mnt", mounts)

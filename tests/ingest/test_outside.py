@@ -102,7 +102,7 @@ def around() -> Iterator[Path]:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(before=STEPS, steps=STEPS)
-def test_no_change_goes_untold(
+def test_every_change_is_reported(
     around: Path, before: list[tuple[str, str, str]], steps: list[tuple[str, str, str]]
 ) -> None:
     """The truth is a look at every file. Links and missing folders are among what there is to begin with."""
@@ -124,7 +124,7 @@ def test_no_change_goes_untold(
         lambda top: (top / "a/b/.git/info/exclude").symlink_to(top / "a/.gitignore"),
     ],
 )
-def test_what_happens_is_told_once(
+def test_what_happens_is_reported_once(
     place: Place, happens: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not is_looking(place, monkeypatch)
@@ -175,7 +175,7 @@ def test_a_change_while_the_tree_is_read_is_seen_by_the_next_question(place: Pla
     assert not place.rules.look_again()
 
 
-def test_watches_begin_anew_where_there_are_too_many(place: Place) -> None:
+def test_watches_begin_again_where_there_are_too_many(place: Place) -> None:
     many = Place(place.top)
     for at in range(MOST_WATCHES):
         (place.top / f"x{at}").touch()
@@ -191,7 +191,7 @@ def test_watches_begin_anew_where_there_are_too_many(place: Place) -> None:
     assert second.look_again()
 
 
-def test_a_mount_over_a_folder_is_told(place: Place) -> None:
+def test_a_mount_over_a_folder_is_reported(place: Place) -> None:
     folder = place.top / "home/.config"
     if subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode:
         pytest.skip("mounting is not allowed here")

@@ -235,5 +235,5 @@ def test_a_worker_whose_indexer_was_killed_ends_without_a_word() -> None:
         ("photo.png", b"", ""),
     ],
 )
-def test_the_language_is_told_by_name_then_by_first_line(path: str, data: bytes, language: str) -> None:
+def test_the_language_is_recognized_by_name_then_by_first_line(path: str, data: bytes, language: str) -> None:
     assert language_of(path.encode(), data).name == language

@@ -45,7 +45,7 @@ def test_words_in_comments_and_strings_of_a_broken_file_are_no_definitions() -> 
     assert names_of(found, BY_KEYWORD) == Counter(["real"])
 
 
-def test_members_behind_a_mistake_are_told_by_their_shape() -> None:
+def test_members_behind_a_mistake_are_recognized_by_their_shape() -> None:
     java = b"""class Shop {
   void open( {
     if (hour > 8 {
@@ -227,7 +227,7 @@ pub mod shop {}
     assert {"opens at nine", "closes"} <= set(names_of(symbols_of(Path("a.kt"), kotlin), {"function", "method"}))
 
 
-def test_objective_c_behind_a_mistake_is_told_by_its_marks() -> None:
+def test_objective_c_behind_a_mistake_is_recognized_by_its_marks() -> None:
     text = b"""@interface Shop : NSObject
 - (void)open:(int {
 #if (((

@@ -44,7 +44,7 @@ def test_a_query_of_many_signs_is_compiled_in_time() -> None:
 @pytest.mark.parametrize(
     "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda _: b""]
 )
-def test_a_library_that_is_not_as_packed_is_unpacked_anew(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_library_that_is_not_as_packed_is_unpacked_again(folder: Path, damage: Callable[[bytes], bytes]) -> None:
     assert subprocess.check_output([sys.executable, "-c", PARSE]) == b"tree-sitter\n"
     (library,) = folder.rglob("libtree_sitter_go.*")
     whole = library.read_bytes()

@@ -236,7 +236,7 @@ def spans_of(language: str, text: str) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("language", TEXTS)
-def test_a_line_that_was_begun_hides_nothing_and_shortens_nothing(language: str, mistake: str) -> None:
+def test_a_started_line_hides_nothing_and_shortens_nothing(language: str, mistake: str) -> None:
     whole = spans_of(language, TEXTS[language])
     assert len(whole) >= 4
     lines = TEXTS[language].splitlines(keepends=True)

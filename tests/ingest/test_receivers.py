@@ -36,7 +36,7 @@ from flashgrep.parts.symbols.parse.describe import receiver
         ("one:call()", "lua", "one"),
     ],
 )
-def test_a_receiver_is_told_by_what_stands_before_the_name(code: str, language: str, expected: str | None) -> None:
+def test_a_receiver_is_read_from_the_text_before_the_name(code: str, language: str, expected: str | None) -> None:
     assert receiver(code.encode(), code.index("call"), language) == expected
 
 

@@ -258,7 +258,7 @@ def test_the_global_excludes_file_holds_inside_repositories(root: bytes) -> None
     assert walked(root) == by_ripgrep(root) == set()
 
 
-def test_the_global_excludes_file_is_the_one_git_is_told_of(root: bytes) -> None:
+def test_the_global_excludes_file_is_the_one_git_is_configured_to_use(root: bytes) -> None:
     Path(os.environ["HOME"], "excludes").write_text("*.swp\n")
     Path(os.environ["HOME"], ".gitconfig").write_text("[core]\n\texcludesFile = ~/excludes\n")
     subprocess.run(["git", "init", "-q", root], check=True)

@@ -68,7 +68,7 @@ def test_a_whole_text_replaces_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("text", ["a\rb", "a\r\rb\n"])
-def test_a_text_whose_lines_the_daemon_counts_otherwise_is_told_whole(text: str) -> None:
+def test_a_text_whose_lines_the_daemon_counts_otherwise_is_sent_whole(text: str) -> None:
     document = make(text)
     change = TextDocumentContentChangePartial(Range(Position(1, 0), Position(1, 0)), "x")
     assert document.change([change], "utf-8") == [{"text": document.text}]

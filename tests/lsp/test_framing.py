@@ -59,7 +59,7 @@ def test_a_message_that_is_too_long_is_skipped_as_it_comes(monkeypatch: Any) -> 
     assert found == ["a message of more than 100 bytes is not read", {}]
 
 
-def test_what_is_no_object_is_told() -> None:
+def test_a_message_that_is_no_object_is_reported() -> None:
     found = read(frame(b"[1]") + frame(b"{") + frame(b"[" * 100_000) + frame(b"\xff") + frame(b"{}"))
     assert [one if isinstance(one, dict) else one.partition(":")[0] for one in found] == [
         "not a JSON-RPC object", "invalid JSON", "invalid JSON", "invalid JSON", {}

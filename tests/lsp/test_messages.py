@@ -121,7 +121,7 @@ def test_every_request_is_answered_once(sent: list[tuple[str, Any, Any]], is_rea
     assert editor.close() == 1
 
 
-def test_what_cannot_be_read_is_told_without_an_id(editor: Editor) -> None:
+def test_what_cannot_be_read_is_reported_without_an_id(editor: Editor) -> None:
     assert editor.ask(INITIALIZE)["result"]["serverInfo"]["name"] == "flashgrep"
     for body in (b"{", b"[]", b"\xff"):
         editor.send(body)

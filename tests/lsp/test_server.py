@@ -164,7 +164,7 @@ def test_calls_and_types_are_followed_both_ways(editor: Editor, shapes: Path) ->
     assert (shape.name, below.name) == ("Shape", "Square")
 
 
-def test_a_name_is_given_another_or_it_is_told_why_not(editor: Editor, shapes: Path) -> None:
+def test_a_name_is_renamed_or_the_error_says_why_not(editor: Editor, shapes: Path) -> None:
     where = editor.at(shapes, 18, 5)
     asked = editor.ask(types.TEXT_DOCUMENT_PREPARE_RENAME, types.PrepareRenameParams(**where))
     assert asked.placeholder == "measure"

@@ -274,7 +274,7 @@ def test_it_ends_with_its_parent_though_its_input_stays_open(daemon: DaemonAtHan
         (["--toolsets", "core,nope"], "unknown: nope"),
     ],
 )
-def test_a_wrong_option_is_told_on_standard_error(daemon: DaemonAtHand, options: list[str], complaint: str) -> None:
+def test_a_wrong_option_is_reported_on_standard_error(daemon: DaemonAtHand, options: list[str], complaint: str) -> None:
     ended = daemon.run("mcp", *options)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert complaint in ended.stderr

@@ -421,7 +421,7 @@ def _wait_until_refused(port: int, stopping: threading.Thread) -> None:
         pytest.fail("it listens still")
 
 
-def test_a_port_that_is_taken_is_told(cold_daemon: DaemonAtHand) -> None:
+def test_a_port_that_is_taken_is_reported(cold_daemon: DaemonAtHand) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -13,7 +13,7 @@ from flashgrep.parts.http.wire.routes import Caller
 from flashgrep.rpc.context import Peer
 
 
-async def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked() -> None:
+async def test_a_client_that_only_waits_for_its_answer_gets_no_other_message() -> None:
     session = Session(wire="http")
     peer: Peer = Caller(session)
     assert peer.session is session
@@ -67,7 +67,7 @@ def test_a_prompt_holds_what_was_given_and_wants_all_it_lists(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["nobody", None, 7])
-def test_an_unknown_prompt_is_told_which_there_are(name: Any) -> None:
+def test_the_error_for_an_unknown_prompt_lists_the_known_ones(name: Any) -> None:
     with pytest.raises(InvalidParams) as caught:
         get_prompt(name, {})
     assert caught.value.data["allowed"] == list(PROMPTS)

@@ -197,7 +197,7 @@ def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     (root / "new.txt").unlink()
 
 
-def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_files_and_folders_are_printed_in_a_line_each(daemon: DaemonAtHand, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     daemon.add(tmp_path)
     wire = daemon.wire("unix")
@@ -231,7 +231,7 @@ def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, tmp_pat
     wire.close()
 
 
-def test_what_is_told_of_the_index_is_a_few_lines(model: McpClient, root: Path) -> None:
+def test_stats_of_the_index_are_a_few_lines(model: McpClient, root: Path) -> None:
     # Other tests make files that may not be forgotten yet.
     stats = read(model, "stats")
     assert re.match(rf"project \({root}\), flashgrep .*\n\d files, \d+ lines, ", stats)
@@ -319,7 +319,7 @@ def test_uses_of_one_role_have_it_said_once(model: McpClient, loom: Path) -> Non
     assert told == "call in:\nloom/a.py\n6 weave: weft()\n7 weave: weft()\n10 weft()"
 
 
-def test_subclasses_are_told_by_their_lines_once(model: McpClient, loom: Path) -> None:
+def test_subclasses_are_listed_by_their_lines_once(model: McpClient, loom: Path) -> None:
     (loom / "a.py").write_text(
         "class Loom:\n    pass\n\n\nclass Jacquard(Loom):\n    pass\n\n\nclass Jenny(Loom):\n    pass\n"
     )
@@ -343,7 +343,7 @@ def test_several_edits_that_were_made_are_one_line(model: McpClient, loom: Path)
     assert "\n2: loom/b.py " in told
 
 
-def test_one_edit_is_made_in_several_files_and_told_as_one(model: McpClient, loom: Path) -> None:
+def test_one_edit_is_made_in_several_files_and_reported_as_one(model: McpClient, loom: Path) -> None:
     for name, text in (("a.py", "weft, weft\n"), ("b.py", "weft\n"), ("c.py", "x\n")):
         (loom / name).write_text(text)
     rename = {

@@ -127,7 +127,7 @@ async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(wi
 
 
 @pytest.mark.parametrize("wire", ["memory", "unix", "tcp"])
-async def test_shutting_down_waits_no_longer_than_told(wire: str, tmp_path: Path) -> None:
+async def test_shutting_down_waits_no_longer_than_its_limit(wire: str, tmp_path: Path) -> None:
     dispatcher = make_dispatcher()
     async with WIRES[wire](dispatcher, tmp_path) as connect:
         client = await connect()

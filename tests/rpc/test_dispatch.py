@@ -139,7 +139,7 @@ async def test_before_the_token_was_shown_only_showing_it_is_answered() -> None:
         (Session(read_only=True, wire="unix"), {"reason": "read_only"}),
     ],
 )
-async def test_who_may_not_write_is_told_why(session: Session, data: Mapping[str, str]) -> None:
+async def test_a_client_that_may_not_write_learns_why(session: Session, data: Mapping[str, str]) -> None:
     on = dispatcher()
     refused = await ask(on, Caller(session), pending("scribble", {"value": 1}))
     assert refused["error"]["message"].startswith("scribble writes, and ")
@@ -167,7 +167,7 @@ async def test_parameters_come_by_position_or_by_name_without_what_is_the_wires(
     assert await dispatcher().call(Session(), "sum", given) == expected
 
 
-async def test_too_many_parameters_by_position_are_told_which_there_are() -> None:
+async def test_the_error_for_too_many_positional_parameters_lists_them() -> None:
     with pytest.raises(InvalidParams) as caught:
         await dispatcher().call(Session(), "sum", [1, 2, 3, 4])
     assert caught.value.message == "sum: 4 parameters by position, at most 3 allowed"
@@ -297,7 +297,7 @@ async def test_a_call_may_wait_and_a_model_comes_as_json() -> None:
     assert answers == {"hold": "gate", "release": True, "answer": {"name": "x", "path": "a/b"}}
 
 
-async def test_names_taken_twice_are_told_in_order() -> None:
+async def test_names_taken_twice_are_reported_in_order() -> None:
     async def never(_context: RequestContext, _params: Params) -> Any:
         raise AssertionError
 

@@ -208,7 +208,7 @@ def test_a_host_hears_that_its_unsaved_text_went_with_the_daemon(host: Host) -> 
     assert host.next()["id"] == 2
 
 
-def test_what_a_host_follows_is_followed_at_the_next_daemon_and_told_at_once(host: Host) -> None:
+def test_what_a_host_follows_is_followed_at_the_next_daemon_and_reported_at_once(host: Host) -> None:
     far = host.start()
     for number, project in enumerate(["one", "two", "gone"]):
         host.say(ask(f"s{number}", "$/subscribe", project=project))
@@ -349,7 +349,7 @@ def test_daemons_that_end_before_they_read_are_not_tried_for_ever(host: Host, mo
     assert host.next() is None
 
 
-def test_a_daemon_that_cannot_be_started_is_told_in_each_answer_and_comes_back(
+def test_a_daemon_that_cannot_be_started_is_reported_in_each_answer_and_comes_back(
     host: Host, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(relay_module, "LONGEST_PAUSE", 0.01)

@@ -146,7 +146,7 @@ async def test_a_connection_with_a_first_line_may_idle(tmp_path: Path) -> None:
             await one.stream.aclose()
 
 
-async def test_connections_past_the_bound_are_told_to_try_again(tmp_path: Path) -> None:
+async def test_connections_past_the_limit_get_an_error_that_says_try_again(tmp_path: Path) -> None:
     async with tcp(make_dispatcher(Limits(connections=2)), tmp_path) as connect:
         inside = [await connect() for _ in range(2)]
         for one in inside:
@@ -326,7 +326,7 @@ async def test_the_owner_of_the_other_end_is_found(family: int, host: str) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can connect as somebody else")
-async def test_another_users_connection_is_told_from_ours() -> None:
+async def test_another_users_connection_is_distinguished_from_ours() -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

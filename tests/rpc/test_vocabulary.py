@@ -160,7 +160,7 @@ def test_a_call_from_habit_is_taken_for_what_it_means(
         ("batch_write_code", {"operations": "rename it"}, "operations.0", "valid dictionary"),
     ],
 )
-def test_what_cannot_be_understood_is_told_with_what_is_known(
+def test_a_question_that_is_not_understood_gets_an_error_with_the_alternatives(
     method: str, given: dict[str, Any], field: str, problem: str
 ) -> None:
     with pytest.raises(InvalidParams) as refused:

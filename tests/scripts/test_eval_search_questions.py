@@ -48,7 +48,7 @@ def test_a_jar_of_sources_is_unpacked_as_it_is(tmp_path: Path) -> None:
     assert (tree / "org/a/A.java").read_text() == "class A {}\n"
 
 
-def test_a_question_whose_file_or_name_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_question_whose_file_or_name_is_missing_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def run(): ...\n")
     there = Question("one", "what runs", "semantic", (Target("a.py", "run"),))
     assert faults(there, tmp_path) == []

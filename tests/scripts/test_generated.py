@@ -14,7 +14,11 @@ from flashgrep.base import config
 from flashgrep.base.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.base.registry import Handler
 from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.hosts.hosts import HOSTS
 from scripts.tools.generate import generated, main
+
+SHORT_PAGES = {"README.md": 1_000, "ARCHITECTURE.md": 5_000, "CHANGELOG.md": 1_000, "CONTRIBUTING.md": 1_500}
+"""Most words of the pages that everybody reads; details have pages of their own below docs/."""
 
 
 def test_the_generated_files_are_up_to_date() -> None:
@@ -22,7 +26,7 @@ def test_the_generated_files_are_up_to_date() -> None:
 
 
 @pytest.mark.slow
-def test_a_stale_file_is_told_and_written_anew(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_file_is_reported_and_written_again(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "import pathlib, sys, scripts.tools.generate as g\n"
         f"path = pathlib.Path({str(tmp_path)!r}) / 'x.md'\n"
@@ -80,3 +84,16 @@ def test_the_readme_counts_the_languages() -> None:
     parsed = sum(row.symbols not in {"", WORDS} for row in LANGUAGES.values())
     assert f"tree-sitter, {parsed} languages" in readme
     assert f"ast-grep's patterns, {len(SYNTAX)} languages" in readme
+
+
+def test_the_page_for_agents_names_every_host() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text("utf-8")
+    listed = page.replace("\n", " ").replace("Claude Code and Desktop", "Claude Code, Claude Desktop")
+    assert [host.title for host in HOSTS.values() if host.title not in listed] == []
+    assert len(HOSTS) > 20, "README says so"
+
+
+def test_the_pages_that_everybody_reads_are_short() -> None:
+    root = Path(__file__).parents[2]
+    words = {name: len((root / name).read_text("utf-8").split()) for name in SHORT_PAGES}
+    assert {name: count for name, count in words.items() if count > SHORT_PAGES[name]} == {}

@@ -39,7 +39,7 @@ def test_bytes_that_are_no_text_count_as_they_are_shown(line: bytes, encoding: P
 
 
 @given(TEXTS, ENCODINGS, st.sampled_from(["a", "b a", "\u00e9", "\U0001f600", "a\n"]))
-def test_all_spans_of_a_hit_are_told(text: str, encoding: PositionEncoding, wanted: str) -> None:
+def test_all_spans_of_a_hit_are_returned(text: str, encoding: PositionEncoding, wanted: str) -> None:
     data, multiline = text.encode(), "\n" in wanted
     document, matcher = Document(data), Pattern(texts=(wanted,), mode="literal", multiline=multiline).matcher()
     columns, told = Columns(Lines(data), encoding), []
@@ -58,7 +58,7 @@ def test_all_spans_of_a_hit_are_told(text: str, encoding: PositionEncoding, want
     assert told == expected
 
 
-def test_spans_are_told_up_to_a_bound() -> None:
+def test_spans_are_returned_up_to_a_limit() -> None:
     data = b"a" * 50
     (match,) = Pattern(texts=("a",), mode="literal").matcher().lines(data, all_spans=True)
     hit = make_hit({}, Document(data), match)

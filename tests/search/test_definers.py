@@ -94,7 +94,7 @@ async def test_pages_fit_together_while_a_saved_file_is_indexed(root: Path) -> N
         assert sorted(found) == sorted(wanted)
 
 
-async def test_an_answer_begun_without_symbols_goes_on_without_them(root: Path) -> None:
+async def test_an_answer_started_without_symbols_continues_without_them(root: Path) -> None:
     put(root, CROWD)
     async with opened(root) as workspace:
         await workspace.wait_parsed()

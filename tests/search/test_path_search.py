@@ -70,7 +70,7 @@ def test_terms_stand_in_a_path_in_any_order(text: str, first: bytes) -> None:
         ("tests/test_wbe_response.py", b"tests/test_web_response.py"),
     ],
 )
-def test_where_no_path_has_the_terms_the_nearest_are_told(text: str, first: bytes) -> None:
+def test_where_no_path_has_the_terms_the_nearest_are_suggested(text: str, first: bytes) -> None:
     paths, is_near = found(text)
     assert (paths[0], is_near) == (first, True)
 

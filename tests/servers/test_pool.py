@@ -107,7 +107,7 @@ def test_each_of_several_at_once_gets_its_own_answer_from_one_server(submit: Sub
     assert len(read_log(folder, "pid")) == 1
 
 
-def test_who_waits_for_one_that_is_asked_is_told_so(
+def test_a_client_that_waits_behind_another_learns_it(
     ask: Ask, submit: Submit, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     behave(folder, "waits")

@@ -128,7 +128,7 @@ def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: M
     wait_until_gone(read_log(folder, "pid")[0])
 
 
-def test_what_lies_in_no_file_of_the_project_is_not_told(
+def test_what_lies_in_no_file_of_the_project_is_not_reported(
     shared_daemon: DaemonAtHand, behave: Callable[[str], None], project: MakeProject
 ) -> None:
     behave("lies")

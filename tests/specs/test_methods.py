@@ -288,7 +288,7 @@ def test_a_project_says_itself_where_its_specs_are(reach: Reach, project: MakePr
     ]
 
 
-def test_malformed_files_are_told_by_file_and_line(reach: Reach, project: MakeProject) -> None:
+def test_malformed_files_are_reported_by_file_and_line(reach: Reach, project: MakeProject) -> None:
     root = project(
         {
             **FILES,

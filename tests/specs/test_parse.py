@@ -169,7 +169,7 @@ def test_headings_and_steps_in_a_code_fence_are_text() -> None:
     assert only.then == ["yes"]
 
 
-def test_a_fence_left_open_is_told_with_its_line() -> None:
+def test_a_fence_left_open_is_reported_with_its_line() -> None:
     spec = parse("## Requirements\n### Requirement: r\nSHALL\n```\n#### Scenario: lost\n")
     assert (4, "code fence ``` is never closed") in told(spec)
     assert "#### Scenario: lost" in spec.requirements[0].text
@@ -202,7 +202,7 @@ def test_closed_headings_and_other_cases_are_known() -> None:
     assert (spec.title, spec.requirements[0].name, spec.requirements[0].scenarios[0].name) == ("T", "C#", "x")
 
 
-def test_wrong_levels_are_read_and_told() -> None:
+def test_wrong_levels_are_read_and_reported() -> None:
     spec = parse("## Requirements\n## Requirement: a\nSHALL\n### Scenario: b\n- **WHEN** x\n- **THEN** y\n")
     assert spec.requirements[0].scenarios[0].name == "b"
     assert told(spec)[-2:] == [
@@ -245,13 +245,13 @@ def test_a_delta_says_what_becomes_of_each_requirement() -> None:
     assert [one.name for one in bare.requirements] == ["Older", "Oldest"]
 
 
-def test_half_a_renaming_is_told() -> None:
+def test_half_a_renaming_is_reported() -> None:
     spec = parse("## RENAMED Requirements\n- TO: b\n- FROM: a\n- FROM: c\n- TO: d\n")
     assert [(one.name, one.renamed_from) for one in spec.requirements] == [("d", "c")]
     assert told(spec) == [(2, "renamed TO 'b' without a FROM before it"), (3, "renamed FROM 'a' without a TO after it")]
 
 
-def test_what_is_missing_is_told_by_line() -> None:
+def test_what_is_missing_is_reported_by_line() -> None:
     assert told(parse("")) == [
         (1, "no purpose: there is no text under ## Purpose"),
         (1, "no requirements: there is no heading like ### Requirement: name"),

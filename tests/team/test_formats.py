@@ -54,7 +54,7 @@ def root(rig: Rig) -> Path:
     return made
 
 
-async def test_older_postings_hide_nothing_and_the_next_sync_makes_them_anew(rig: Rig, root: Path) -> None:
+async def test_older_postings_hide_nothing_and_the_next_sync_rebuilds_them(rig: Rig, root: Path) -> None:
     age(rig)
     asked = rig.ask_as("ann")
     await check(asked, root)

@@ -244,7 +244,7 @@ async def test_an_address_is_fetched_by_git(rig: Rig) -> None:
     assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
 
 
-async def test_a_clone_or_a_fetch_that_was_killed_is_made_anew(rig: Rig, tmp_path: Path) -> None:
+async def test_a_clone_or_a_fetch_that_was_killed_is_done_again(rig: Rig, tmp_path: Path) -> None:
     root = rig.make_repository("one", {"a.txt": "first\n"})
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -66,7 +66,7 @@ async def test_the_first_answers_are_those_of_the_local_index(
         assert scores == pytest.approx([score for _, _, score in local[question]], abs=0.01), question
 
 
-async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_is_told(rig: Rig) -> None:
+async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_is_reported(rig: Rig) -> None:
     rig.make_repository("one", TEXTS)
     rig.sync()
     asked = rig.ask_as("ann")
@@ -79,7 +79,7 @@ async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_i
     assert page["results"][0]["file_path"] in {"shop/passwords.py", "tests/test_passwords.py"}
 
 
-async def test_chunks_of_another_version_are_made_anew(rig: Rig) -> None:
+async def test_chunks_of_another_version_are_rebuilt(rig: Rig) -> None:
     rig.make_repository("one", dict(FILES))
     rig.sync()
     chunks = count(rig, "chunk"), count(rig, "vector")

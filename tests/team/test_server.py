@@ -161,7 +161,7 @@ def test_a_web_hook_has_a_repository_brought_up_to_date(served: tuple[Rig, Clien
     assert count(rig, "job") == 1
 
 
-def test_a_database_that_goes_and_comes_again_is_told(served: tuple[Rig, Client], server: Server) -> None:
+def test_a_database_that_goes_and_comes_again_is_reported(served: tuple[Rig, Client], server: Server) -> None:
     _, client = served
     server.stop()
     try:

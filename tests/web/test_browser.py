@@ -158,7 +158,7 @@ def test_a_long_file_is_read_where_it_is_looked_at(tab: Tab) -> None:
     tab.tab.wait_for_url("**#L19999-20000")
 
 
-def test_a_browser_that_is_not_signed_in_is_told_what_to_do(tab: Tab) -> None:
+def test_a_browser_that_is_not_signed_in_learns_what_to_do(tab: Tab) -> None:
     tab.tab.evaluate("localStorage.clear()")
     tab.tab.locator("#q").fill("needle")  # at once, so one request is refused
     tab.wait(".notice h1", "Not signed in")

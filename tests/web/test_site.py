@@ -186,7 +186,7 @@ def test_the_address_of_a_browsers_question_widens_nothing(page: Page, root: Pat
 # -- files ---------------------------------------------------------------------------------------------------------
 
 
-def test_static_files_are_told_apart_by_their_tags(page: Page) -> None:
+def test_static_files_are_distinguished_by_their_tags(page: Page) -> None:
     for name, kind in (
         ("app.js", "text/javascript"),
         ("style.css", "text/css"),

@@ -111,7 +111,7 @@ def write_in_place(file: Path, data: bytes) -> None:
         opened_file.write(data)
 
 
-async def test_more_linked_files_than_can_be_watched_are_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_linked_files_than_can_be_watched_are_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MOST_LINKED", 1)
     put(root, {"a.txt": b"needle\n", "b.txt": b"needle\n"})
     async with opened(root) as workspace:
@@ -151,7 +151,7 @@ async def test_ignore_rules_count_from_the_moment_they_are_saved(root: Path) -> 
         assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"src/b.log"}
 
 
-async def test_another_file_of_the_users_excludes_counts_once_git_is_told_of_it(
+async def test_another_file_of_the_users_excludes_counts_once_git_is_configured_to_use_it(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
@@ -230,7 +230,7 @@ async def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_s
         assert workspace.freshness.swept_because == "cannot watch: no more watches"
 
 
-async def test_an_overflow_told_by_the_watcher_means_a_sweep(root: Path) -> None:
+async def test_an_overflow_reported_by_the_watcher_means_a_sweep(root: Path) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_indexed()
@@ -256,7 +256,7 @@ async def test_files_dated_beyond_64_bits_are_followed_as_others(root: Path) -> 
         assert await files_with(workspace, "needle") == {b"early.txt"}
 
 
-def test_numbers_beyond_64_bits_are_told_as_the_nearest(tmp_path: Path) -> None:
+def test_numbers_beyond_64_bits_are_shown_as_the_nearest(tmp_path: Path) -> None:
     found = os.lstat(tmp_path)
     numbers = {"st_mtime_ns": 2**80, "st_ctime_ns": -(2**80)}
     odd = os.stat_result((found.st_mode, 2**64 - 1, *found[2:]), numbers)
@@ -290,7 +290,7 @@ async def test_a_project_whose_changes_cannot_be_read_does_not_end_the_daemon(ro
         watcher.close()
 
 
-async def test_odd_files_are_left_alone_and_told_about(root: Path) -> None:
+async def test_odd_files_are_left_alone_and_reported(root: Path) -> None:
     put(root, {"a.txt": b"needle\n", "bin.dat": b"\0needle\n"})
     os.mkfifo(root / "pipe")
     (root / "link.txt").symlink_to("a.txt")

@@ -45,7 +45,7 @@ async def defines(workspace: Workspace, name: str) -> bool:
     return True
 
 
-async def test_symbols_of_older_code_answer_nothing_and_are_made_anew(root: Path) -> None:
+async def test_symbols_of_older_code_answer_nothing_and_are_rebuilt(root: Path) -> None:
     put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
     async with opened(root, stages=BEFORE) as workspace:
         await workspace.wait_embedded()
@@ -102,7 +102,7 @@ async def test_an_index_without_versions_is_of_older_code(root: Path) -> None:
         assert await defines(workspace, "openly_defined")
 
 
-async def test_a_file_whose_name_means_another_language_now_is_stored_anew(root: Path) -> None:
+async def test_a_file_whose_name_means_another_language_now_is_stored_again(root: Path) -> None:
     text = b"def openly_defined():\n    return 1\n"
     put(root, {"a.py": text, "b.txt": text})
     async with opened(root, stages=BEFORE) as workspace:

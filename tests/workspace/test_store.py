@@ -60,7 +60,7 @@ async def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str, root: Pa
         assert await files_with(workspace, "needle") == {b"a.txt"}
 
 
-async def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change(root: Path) -> None:
+async def test_the_cache_folder_deleted_the_index_is_rebuilt_at_the_next_change(root: Path) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_embedded()

@@ -45,7 +45,7 @@ def test_a_folder_that_went_takes_all_that_is_pending_below_it(tmp_path: Path, w
     assert tree.count() == 2
 
 
-def test_what_is_stored_overrules_a_table_sent_before_also_where_the_index_is_made_anew(
+def test_what_is_stored_overrules_a_table_sent_before_also_where_the_index_is_rebuilt(
     tmp_path: Path, watcher: Watcher
 ) -> None:
     (tmp_path / "a").write_text("x")

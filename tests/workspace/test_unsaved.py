@@ -123,7 +123,7 @@ async def test_a_connection_that_is_dropped_while_it_speaks_leaves_nothing(root:
         assert parse_and_keep.cache_info().currsize == 0
 
 
-async def test_a_place_in_an_unsaved_text_is_asked_about_by_the_tree_that_told_its_symbols(root: Path) -> None:
+async def test_a_position_in_an_unsaved_text_uses_the_tree_its_symbols_came_from(root: Path) -> None:
     put(root, {"a.py": b"pass\n"})
     async with opened(root, indexes=False) as workspace:
         for asked, is_kept in ((b"a.py", True), (None, False)):

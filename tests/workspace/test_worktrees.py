@@ -252,7 +252,7 @@ async def test_what_is_stored_of_a_repository_that_is_gone_is_removed_when_asked
         assert projects.list_projects() == []
 
 
-async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_made_anew(
+async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_rebuilt(
     project: MakeProject, tmp_path: Path
 ) -> None:
     root = project({"a.txt": "needle\n"})

@@ -34,7 +34,7 @@ def make_a_link(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [delete, cut_short, make_a_link])
-async def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_are_made_anew(
+async def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_are_rebuilt(
     harm: Callable[[Path], None],
     root: Path,
 ) -> None:
@@ -64,7 +64,7 @@ async def test_vectors_that_went_missing_while_nobody_looked_are_found_out_by_th
         assert (await asked(workspace, "basket of a buyer")).ranked_by == "words and meaning"
 
 
-async def test_vectors_of_a_model_that_is_no_more_are_made_anew_though_no_file_changes(root: Path) -> None:
+async def test_vectors_of_a_model_that_is_no_more_are_rebuilt_though_no_file_changes(root: Path) -> None:
     async with meant(root):
         pass
     with closing(sqlite3.connect(index_of(root))) as connection, connection:
@@ -213,7 +213,7 @@ async def test_an_embedder_that_does_not_answer_leaves_the_old_vectors_serving_a
         assert workspace.progress.problem == ""
 
 
-async def test_without_any_embedder_words_serve_and_the_problem_is_told(root: Path) -> None:
+async def test_without_any_embedder_words_serve_and_the_problem_is_reported(root: Path) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         workspace.embed_by(nobody())

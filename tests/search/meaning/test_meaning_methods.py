@@ -168,7 +168,7 @@ def test_search_code_filters_by_glob_language_and_score(one: Asking) -> None:
     assert len(one.call("search_code", query="customer", project="shop", limit=2)["results"]) == 2
 
 
-def test_search_code_weighs_words_against_meaning_as_told(one: Asking) -> None:
+def test_search_code_weighs_words_against_meaning_as_requested(one: Asking) -> None:
     def found(weight: float) -> list[str]:
         return files(one.call("search_code", query="basket", project="shop", semantic_weight=weight))
 
@@ -287,7 +287,7 @@ def test_semantic_search_looks_in_all_of_the_connections_repositories(ask: Askin
     assert min(scores) >= 0.3
 
 
-def test_semantic_search_is_strict_unless_told_otherwise(one: Asking) -> None:
+def test_semantic_search_is_strict_unless_a_call_says_otherwise(one: Asking) -> None:
     assert one.call("semantic_search", query="sowing potatoes in spring")["results"] == []
     assert one.call("semantic_search", query="sowing potatoes in spring", threshold=0)["results"] != []
     default = one.call("semantic_search", query="hash a password")

@@ -113,7 +113,7 @@ def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() ->
         *((path, TEST) for path in (b"Acme.Json.Tests/Person.cs", b"AcmeUITests/Tap.swift", b"t/mojo/dom.t")),
     ],
 )
-def test_files_are_told_from_their_tests_by_the_habits_of_each_language(path: bytes, tier: int) -> None:
+def test_files_and_their_tests_are_distinguished_by_each_languages_conventions(path: bytes, tier: int) -> None:
     assert tier_of(path) == tier
 
 

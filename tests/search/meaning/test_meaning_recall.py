@@ -160,7 +160,7 @@ def test_of_equal_chunks_those_of_the_first_files_are_candidates_whenever_they_w
     assert found == [words, both] * 3
 
 
-def test_chunks_whose_text_was_cut_anew_make_no_word_less_rare_and_take_nobodys_place(shelf: Shelf) -> None:
+def test_chunks_of_a_text_chunked_again_make_no_word_less_rare_and_displace_none(shelf: Shelf) -> None:
     for text_id in range(1, 41):
         shelf.add(text_id, unit(0), "needle")
     shelf.add(50, unit(1), "needle in the hay")
@@ -202,7 +202,7 @@ def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
     assert candidates(shelf, None, [], None) == []
 
 
-def test_what_is_not_cut_or_has_no_vectors_is_told(shelf: Shelf) -> None:
+def test_what_is_not_cut_or_has_no_vectors_is_reported(shelf: Shelf) -> None:
     shelf.add(1, unit(1))
     add_text(shelf.writer, 2, "f2")
     add_text(shelf.writer, 3, "f3")

@@ -295,7 +295,7 @@ def named(text_id: int, count: int, name: str) -> ChunkedText:
     return text_of(text_id, count)._replace(path=name.encode())
 
 
-def test_a_text_is_cut_anew_once_its_first_path_is_another(writer: Writer) -> None:
+def test_a_text_is_chunked_again_once_its_first_path_is_another(writer: Writer) -> None:
     for text_id, count in ((1, 3), (2, 0)):
         add_text(writer, text_id, f"m{text_id}")
         put(writer, named(text_id, count, f"m{text_id}"))
@@ -396,7 +396,7 @@ def test_every_change_of_chunks_or_vectors_moves_the_round_on(writer: Writer) ->
         table.drop_dead(connection)
 
 
-def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
+def test_all_is_rebuilt_once_most_of_it_is_dead(writer: Writer) -> None:
     big = 1000
     for text_id in range(1, FEW // big + 3):
         add_text(writer, text_id, f"f{text_id}")

@@ -98,7 +98,7 @@ def test_few_rows_that_count_are_found_among_many_that_do_not(tmp_path: Path) ->
     assert sorted(found.rows.tolist()) == sorted(furthest.tolist())
 
 
-def test_rows_beyond_those_told_of_do_not_count(tmp_path: Path) -> None:
+def test_rows_beyond_the_stated_number_do_not_count(tmp_path: Path) -> None:
     """The last texts were deleted, or the file has grown since it was told which rows count."""
     rows = units(50, 8, 3)
     vectors = stored(tmp_path, rows)
@@ -107,7 +107,7 @@ def test_rows_beyond_those_told_of_do_not_count(tmp_path: Path) -> None:
     assert sorted(vectors.nearest(rows[0], 50, BY_ROW, np.ones(60, np.bool_)).rows.tolist()) == list(range(50))
 
 
-def test_equal_rows_come_by_the_order_that_is_told_not_by_when_they_were_made(tmp_path: Path) -> None:
+def test_equal_rows_come_in_the_given_order_not_by_when_they_were_made(tmp_path: Path) -> None:
     """More rows are equal than are compared in full, so the order decides who is, too."""
     rows = np.repeat(units(1, 64, 3), RESCORED + 200, axis=0)
     rank = np.random.default_rng(5).permutation(len(rows))

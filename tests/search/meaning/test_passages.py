@@ -56,7 +56,7 @@ TINY = st.sampled_from(["import os\n", "LEFT = 1\n", "class Wheel:\n    size = 3
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from(["", "\n"]),
 )
-def test_what_is_shown_is_the_files_own_lines_and_what_is_not_is_told(
+def test_what_is_shown_is_the_files_own_lines_and_what_is_not_is_reported(
     parts: list[str], size: int, end: str, ending: str
 ) -> None:
     data = "\n\n".join(parts).replace("\n", end).encode()

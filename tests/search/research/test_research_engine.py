@@ -160,7 +160,7 @@ def test_calls_are_resolved_by_receiver_import_and_class(tmp_path: Path) -> None
     ]
 
 
-def test_a_name_defined_twice_is_told_apart(tmp_path: Path) -> None:
+def test_a_name_defined_twice_is_distinguished(tmp_path: Path) -> None:
     source = project(tmp_path, PYTHON)
     research = researched(source, "callers of helper", 1)
     nodes = research.graph.nodes
@@ -293,7 +293,7 @@ RESOLVED = {
         ),
     ],
 )
-def test_calls_are_told_apart_by_inheritance_scope_and_alias(tmp_path: Path, query: str, expected: set[str]) -> None:
+def test_calls_are_distinguished_by_inheritance_scope_and_alias(tmp_path: Path, query: str, expected: set[str]) -> None:
     research = researched(project(tmp_path, RESOLVED), query, 1)
     names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
     found = {f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}" for e in research.graph.edges}
@@ -318,7 +318,7 @@ def test_callers_of_what_a_type_inherits_are_those_of_its_base(tmp_path: Path) -
         ("how are shapes made", []),
     ],
 )
-def test_names_that_nothing_defines_are_told(tmp_path: Path, query: str, undefined: list[str]) -> None:
+def test_names_that_nothing_defines_are_reported(tmp_path: Path, query: str, undefined: list[str]) -> None:
     research = researched(project(tmp_path, RESOLVED), query)
     assert research.missing_names == undefined
     # No hop is made towards what is not there.

@@ -81,7 +81,7 @@ def test_an_impact_of_lines_looks_at_all_of_them(tmp_path: Path) -> None:
     assert [root.name for root in researched(source, "impact of a.py:1-9999999999").roots] == ["last"]
 
 
-def test_unused_is_what_nothing_names_and_what_cannot_be_told_is_counted(tmp_path: Path) -> None:
+def test_unused_is_what_nothing_names_and_what_is_uncertain_is_counted(tmp_path: Path) -> None:
     search = UnusedSearch(b"shop")
     search.run(project(tmp_path, SHOP))
     assert {one.qualified for one in search.unused} == {"lonely", "Alien", "Other", "Other.sides", "Small"}
@@ -135,7 +135,7 @@ def test_an_object_called_as_an_included_file_is_still_asked(tmp_path: Path, que
     assert [(edge.line, edge.resolution.how) for edge in research.graph.edges] == [(2, "name only")]
 
 
-def test_what_there_was_no_time_to_look_for_is_not_told_as_undefined(tmp_path: Path) -> None:
+def test_what_there_was_no_time_to_look_for_is_not_reported_as_undefined(tmp_path: Path) -> None:
     research = Research("callers of used", 1, deadline=0)
     research.advance(project(tmp_path, {"a.py": "def used(): ...\n"}))
     found = format_research(research, cast("Coverage", {}), CodeResearchParams(query=research.query))

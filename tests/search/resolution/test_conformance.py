@@ -234,7 +234,7 @@ def test_an_answer_says_how_many_types_it_did_not_look_at(tmp_path: Path, monkey
     assert Navigator(source).find_implementations(asked).complete
 
 
-def test_what_an_interface_asks_for_is_not_told_as_unused(tmp_path: Path) -> None:
+def test_what_an_interface_requires_is_not_reported_as_unused(tmp_path: Path) -> None:
     source = project(tmp_path, PYTHON)
     search = UnusedSearch(b"")
     search.run(source)

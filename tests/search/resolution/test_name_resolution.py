@@ -290,14 +290,14 @@ def test_constants_are_used_under_the_names_they_are_imported_by(tmp_path: Path)
     assert [edge.line for edge in research.graph.edges if edge.kind == "uses"] == [14, 14][:1]
 
 
-def test_what_is_called_on_something_unknown_is_counted_and_never_told_as_sure(tmp_path: Path) -> None:
+def test_calls_on_something_unknown_are_counted_and_never_reported_as_sure(tmp_path: Path) -> None:
     research = researched(project(tmp_path, TYPESCRIPT), "callers of grow", 1)
     told = [edge for edge in research.graph.edges if edge.path == b"src/unsure.ts"]
     assert all(edge.resolution.confidence <= 0.5 for edge in told)
     assert told or research.unsure
 
 
-def test_what_is_unknown_is_told_by_whether_the_file_names_the_type(tmp_path: Path) -> None:
+def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(tmp_path: Path) -> None:
     files = {
         "kinds.py": """
             class Lamp:
@@ -425,9 +425,7 @@ JS = (
         ("a.js", f"{JS}function use () {{ const x = new Loom(); x.weave() }}\n", "weave", 2),
     ],
 )
-def test_what_is_called_is_told_by_what_it_is_called_on(
-    tmp_path: Path, path: str, text: str, name: str, line: int
-) -> None:
+def test_what_is_called_is_decided_by_its_receiver(tmp_path: Path, path: str, text: str, name: str, line: int) -> None:
     source = project(tmp_path, {path: text, "go.mod": "module m\n"})
     found = researched(source, "what does use call", 1).graph
     called = {

@@ -133,7 +133,7 @@ def test_in_a_part_names_are_bound_as_in_the_whole(language: str, data: bytes) -
 
 
 @pytest.mark.parametrize(("language", "data"), SCOPED_SAMPLES)
-def test_all_that_a_function_binds_is_told_with_the_symbols(language: str, data: bytes) -> None:
+def test_all_that_a_function_binds_is_stored_with_the_symbols(language: str, data: bytes) -> None:
     symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
     assert whole is not None
     assert symbols.parsed.bound is not None
@@ -149,7 +149,7 @@ def test_all_that_a_function_binds_is_told_with_the_symbols(language: str, data:
 
 
 @pytest.mark.parametrize(("language", "data"), [one for one in SCOPED_SAMPLES if one[0] != "vue"])
-def test_what_a_class_binds_is_told_by_the_members_that_set_it(language: str, data: bytes) -> None:
+def test_what_a_class_binds_is_found_by_the_members_that_set_it(language: str, data: bytes) -> None:
     symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
     assert whole is not None
     read = 0

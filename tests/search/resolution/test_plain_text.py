@@ -40,7 +40,7 @@ KINDS = "class Base:\n    def run(self): ...\nclass Other:\n    def run(self): .
         ("it = Other()\ndef use():\n    print('it' '.'); 'it'.run()\n", 0),
     ],
 )
-def test_what_a_method_is_called_on_is_told_as_by_the_tree(tmp_path: Path, text: str, line: int) -> None:
+def test_the_receiver_of_a_method_is_the_same_as_by_the_tree(tmp_path: Path, text: str, line: int) -> None:
     found = researched(project(tmp_path, {"a.py": KINDS + text}), "what does use call", 1).graph
     called = {
         found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])

@@ -16,7 +16,7 @@ TABLES = sorted((Path(__file__).parent / "uses").glob("*.txt"))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
-def test_each_place_is_told_or_unsure(tmp_path: Path, table: Path) -> None:
+def test_each_place_is_reported_or_counted_as_unsure(tmp_path: Path, table: Path) -> None:
     head, *parts = re.split(r"(?m)^=== (.+)\n", table.read_text())
     files = dict(zip(parts[::2], parts[1::2], strict=True))
     source = project(tmp_path, files)

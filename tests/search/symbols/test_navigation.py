@@ -213,7 +213,7 @@ def test_implementations_are_near_and_far(tmp_path: Path, files: dict[str, str],
         ("while True: pass\n", 2, "no_name"),
     ],
 )
-def test_where_no_name_stands_the_reason_is_told(tmp_path: Path, text: str, column: int, reason: str) -> None:
+def test_where_no_name_stands_the_reason_is_reported(tmp_path: Path, text: str, column: int, reason: str) -> None:
     (tmp_path / "a.py").write_text(text)
     named = find_name_at(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
     assert isinstance(named, NoResult)
@@ -236,7 +236,7 @@ def test_where_no_name_stands_the_reason_is_told(tmp_path: Path, text: str, colu
         ("a.java", "class A {\n  int x; // no\n  void walk() {}\n}\n", ""),
     ],
 )
-def test_documentation_is_told_whole(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_documentation_is_returned_whole(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     source = project(tmp_path, {})
     line = next(number for number, line in enumerate(text.splitlines(), 1) if re.search(r"\bwalk\(", line))

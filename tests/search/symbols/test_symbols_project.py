@@ -189,7 +189,7 @@ async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root
         assert parse_and_keep.cache_info().misses == len(with_name) < len(FILES) / 2
 
 
-async def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew(root: Path, workspace: Workspace) -> None:
+async def test_a_file_changed_after_its_symbols_were_stored_is_parsed_again(root: Path, workspace: Workspace) -> None:
     await workspace.wait_indexed()
     store_symbols(root)
     put(root, {"app/other.py": b"\n\ndef freshly_made():\n    pass\n"})

@@ -127,7 +127,7 @@ def test_a_qualified_name_means_its_own_scope(source: FolderSource, name: str, e
     assert places(asked(source, name)) == expected
 
 
-def test_uses_are_of_the_one_that_is_named_or_it_is_told_that_they_are_of_several(tmp_path: Path) -> None:
+def test_uses_are_of_the_named_definition_or_the_answer_says_of_several(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n")
     (tmp_path / "b.py").write_text("from a import A, B\nA().go()\nB().go()\ndef run(some):\n    some.go()\n")
     source = FolderSource(tmp_path)
@@ -169,7 +169,7 @@ def test_the_best_definition_comes_with_the_places_of_the_others(source: FolderS
     assert find_best_definition(source, "Store").others == []
 
 
-def test_a_name_that_is_in_texts_alone_is_told_with_how_often(tmp_path: Path) -> None:
+def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(tmp_path: Path) -> None:
     (tmp_path / "notes.unheard").write_text("gizmo, gizmo\ngizmos\n")
     (tmp_path / "a.py").write_text("# gizmo\nx = 'a gizmo'\n")
     source = FolderSource(tmp_path)
@@ -203,7 +203,7 @@ def test_pages_neither_repeat_nor_lose(source: FolderSource) -> None:
     assert paged == whole
 
 
-def test_a_passed_deadline_is_told(source: FolderSource) -> None:
+def test_a_passed_deadline_is_reported(source: FolderSource) -> None:
     answer = asked(source, "read", deadline=0.0)
     assert not answer.complete
     assert answer.results == []
