@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "skills/SKILL.md", ".github/*.md")
-QUOTED = {".md": re.compile(r"(?<!`)`([^`\n]+)`(?!`)"), ".py": re.compile(r"``([^`\n]+)``")}
+QUOTED = {
+    ".md": re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)"),
+    ".py": re.compile(r"``([^`\n]+(?:\n[^`\n]+)?)``"),
+}
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/?")
 DOTTED = re.compile(r"(?:[a-z_]+/)*\w+(?:\.\w+)+")
 FILE = re.compile(r"\.(py|md|scm|tsv|toml|txt|json|js|ts|h|sh|yml|db|sock|proto)$")
 IDENTIFIER = re.compile(r"(?!__)_?[A-Z]\w*[a-z]\w*|(?!__)\w+_\w+|\w+\(\)")
-PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?=\.)")
+PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?=[./])")
 DEFINITION = re.compile(r"^ *(?:async )?def (\w+)", re.MULTILINE)
 COMMAND = re.compile(r"(?:fgrep|flashgrep) ([a-z][a-z-]*)\b.*")
 OWN_FOLDERS = {".github", "docs", "editors", "flashgrep", "scripts", "skills", "tests"}
@@ -145,7 +148,7 @@ def find_broken(root: Path) -> list[Broken]:
 
 def _check_text(checkout: Checkout, path: Path, text: str, first_line: int) -> Iterator[Broken]:
     for match in QUOTED[path.suffix].finditer(text):
-        if not _exists(checkout, match[1], path):
+        if not _exists(checkout, " ".join(match[1].split()), path):
             yield Broken(path.relative_to(checkout.root), first_line + text.count("\n", 0, match.start()), match[1])
 
 
