@@ -21,6 +21,7 @@ from flashgrep.rpc.message import (
     Reply,
     Request,
     error_line,
+    is_id,
     notification_line,
     request_line,
 )
@@ -268,8 +269,8 @@ class Calls:
             elif isinstance(item, Request) and item.method in CANCELLING and not item.wants_answer:
                 name, silent = CANCELLING[item.method]
                 request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
-                # Anything else is no id, and may not be hashable.
-                if request_id is None or isinstance(request_id, (str, int, float)):
+                # Anything else may not be hashable; null would name every request without an id.
+                if request_id is not None and is_id(request_id):
                     for pending in self._pending.get(request_id, []):
                         pending.cancel(silent=silent)
             elif isinstance(item, Request):

@@ -1,6 +1,8 @@
 """Requests of a JSON-RPC connection that await an answer, as seen by a relay of its lines. Standard library only."""
 
 import json
+import math
+from enum import Enum, auto
 
 MODERN_KEY = "io.modelcontextprotocol/protocolVersion"
 """In the ``_meta`` of requests of the stateless revisions, whose results name their kind."""
@@ -13,24 +15,47 @@ MOST_ID = 4096
 NULL = "null"
 
 
-class Line:
-    """A line from the host: its bytes with the line end, and the requests in it."""
+class Kind(Enum):
+    """What an item of a message is to the daemon (``rpc.message``), and so whether it is answered."""
 
-    __slots__ = ("asked", "data", "is_batch", "sendings")
+    REQUEST = auto()
+    NOTIFICATION = auto()
+    REPLY = auto()
+    INVALID = auto()
+    """Answered by an error: under its id, or under the id null if it has none that can be repeated."""
+
+
+SILENT = frozenset({Kind.NOTIFICATION, Kind.REPLY})
+"""Kinds that get no answer."""
+
+
+class Line:
+    """A line from the host: its bytes with the line end, and what in it awaits an answer."""
+
+    __slots__ = ("asked", "data", "is_answered", "is_batch", "sendings")
 
     def __init__(self, data: bytes, message: object) -> None:
         self.data = data
         self.is_batch = isinstance(message, list)
+        self.is_answered = message == []
+        """Whether the daemon answers it, be it by an error."""
         self.asked: dict[str, dict[str, object]] = {}
-        """Unanswered requests by the key of their id: ``id``, ``method`` and ``modern``."""
+        """What awaits an answer, by the key of its id: ``id``, ``method`` and ``modern``.
+
+        Under the id null only what stands alone: in the answer to a batch it says nothing about other lines.
+        """
         self.sendings = 0
-        for item in items_of(message):
+        items = message if isinstance(message, list) else [message]
+        for item in items:
+            if classify(item) in SILENT:
+                continue
+            self.is_answered = True
             key = id_key(item)
-            if key != NULL and not is_reply(item):
-                params = item.get("params")
-                meta = params.get("_meta") if isinstance(params, dict) else None
-                is_modern = isinstance(meta, dict) and MODERN_KEY in meta
-                self.asked[key] = {"id": item["id"], "method": item.get("method"), "modern": is_modern}
+            if key != NULL or not self.is_batch:
+                self.asked[key] = _describe(item, key)
+        if message == []:
+            self.asked[NULL] = _describe(message, NULL)
+            self.is_batch = False  # refused as a whole, by one answer
 
     @property
     def methods(self) -> set[object]:
@@ -59,18 +84,20 @@ class InFlight:
             self._by_key.setdefault(key, []).append(line)
 
     def forget(self, line: Line) -> None:
-        """Remove a line whose answers no longer matter."""
-        for key in list(line.asked):
-            self._take_out(key, line)
+        """Remove a line whose answers no longer matter, if it is recorded."""
+        if id(line) in self._lines:
+            for key in list(line.asked):
+                self._take_out(key, line)
 
     def settle(self, key: str) -> None:
         """Record that the request of this id is answered, or cancelled without an answer.
 
         The id null answers a line refused as a whole: an oversized batch, or a line that is too long.
         """
-        if key != NULL:
-            for line in self._by_key.get(key, [])[:1]:  # of several with one id, the oldest
-                self._take_out(key, line)
+        same = self._by_key.get(key)
+        if same:  # of several with one id, the oldest
+            self._take_out(key, same[0])
+        if same or key != NULL:
             return
         # The answer does not say which line: assume a batch first, then the oldest line long enough to be refused.
         refused = [line for line in self.lines() if line.is_batch]
@@ -88,19 +115,35 @@ class InFlight:
             del self._lines[id(line)]
 
 
+def _read_float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("a number out of range")
+    return value
+
+
+def _read_int(digits: str) -> int:
+    value = int(digits)
+    float(value)  # the daemon refuses a line with an integer that no float can hold
+    return value
+
+
+def _refuse_constant(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, parse_int=_read_int)
+
+
 def parse(line: bytes) -> object:
     """Return the JSON value of a line; None where the daemon's stricter parser refuses it."""
-
-    def refuse(constant: str) -> object:
-        raise ValueError(f"{constant} is not JSON")
-
     try:
         text = line.decode()
-        value: object = json.loads(text, parse_constant=refuse)
+        value: object = DECODER.decode(text)
         # Only an escape can produce one: UTF-8 has no surrogates.
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not a character
-    except (ValueError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):
         return None
     return value
 
@@ -110,15 +153,36 @@ def items_of(message: object) -> list[dict[str, object]]:
     return [item for item in (message if isinstance(message, list) else [message]) if isinstance(item, dict)]
 
 
-def id_key(item: dict[str, object]) -> str:
+def classify(item: object) -> Kind:
+    """Return what the daemon takes an item of a message for."""
+    if not isinstance(item, dict) or item.get("jsonrpc") != "2.0" or not _is_id(item.get("id")):
+        return Kind.INVALID
+    if "method" not in item and "id" in item and ("result" in item or "error" in item):
+        return Kind.REPLY
+    params = item.get("params")
+    if not isinstance(item.get("method"), str) or not (params is None or isinstance(params, (dict, list))):
+        return Kind.INVALID
+    return Kind.REQUEST if "id" in item else Kind.NOTIFICATION
+
+
+def id_key(item: object) -> str:
     """Return the id as JSON text, so that 1, 1.0 and "1" differ; "null" if there is none to be answered by."""
-    found = item.get("id")
-    return json.dumps(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else NULL
+    request_id = item.get("id") if isinstance(item, dict) else None
+    return json.dumps(request_id) if _is_id(request_id) else NULL
 
 
-def is_reply(item: dict[str, object]) -> bool:
-    """Return whether this is an answer, not a request."""
-    return "method" not in item and "id" in item and ("result" in item or "error" in item)
+def _is_id(value: object) -> bool:
+    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+
+
+def _describe(item: object, key: str) -> dict[str, object]:
+    """Return what an error in place of the answer needs; a method that is no text has no name."""
+    fields = item if isinstance(item, dict) else {}
+    params, method = fields.get("params"), fields.get("method")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    is_modern = isinstance(meta, dict) and MODERN_KEY in meta
+    request_id = None if key == NULL else fields.get("id")
+    return {"id": request_id, "method": method if isinstance(method, str) else None, "modern": is_modern}
 
 
 def answered_key(line: bytes) -> str | None:

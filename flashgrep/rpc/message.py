@@ -173,7 +173,7 @@ def _read_item(value: Any) -> Item:
     request_id = value.get("id") if isinstance(value, dict) else None
     if not isinstance(value, dict):
         problem = "a request is an object"
-    elif not (request_id is None or isinstance(request_id, (str, int, float))) or isinstance(request_id, bool):
+    elif not is_id(request_id):
         # The answer has a null id: an invalid one cannot be repeated.
         request_id, problem = None, "id must be a string, a number or null"
     elif value.get("jsonrpc") != "2.0":
@@ -203,6 +203,11 @@ def _read_item(value: Any) -> Item:
             )
         problem = "params must be an object or an array"
     return InvalidItem(request_id, InvalidRequest("Invalid Request", detail=problem))
+
+
+def is_id(value: Any) -> bool:
+    """Return whether a value may be the id of a request: a text, a number or null; true equals 1, but is none."""
+    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
 
 
 def is_token(value: Any) -> bool:

@@ -9,6 +9,7 @@ import json
 import os
 import select
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -16,11 +17,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from flashgrep.rpc.inflight import (
+    NULL,
     InFlight,
+    Kind,
     Line,
     answered_key,
+    classify,
     id_key,
-    is_reply,
     items_of,
     parse,
     refuse_all,
@@ -32,6 +35,8 @@ MOST_QUEUED = 1024 * 1024
 """Most bytes queued for a slow reader; beyond it the writer waits, as it would without us."""
 MOST_LINE = 64 * 1024 * 1024
 """Longer lines of the host are refused; the daemon's own limit is 8 MiB unless a setting says otherwise."""
+TOO_LONG = "send the request in parts, or a path instead of content; the rest of the line is ignored"
+BLANK = b" \t\r\n"
 HANDSHAKE_SECONDS = 20.0
 """A daemon that does not answer a repeated handshake within this time counts as dead."""
 SESSION = ("auth", "$/bind", "initialize", "notifications/initialized", "logging/setLevel")
@@ -58,6 +63,25 @@ BUFFERS_LOST = b'{"jsonrpc":"2.0","method":"$/buffersLost"}\n'
 """Sent to a host with unsaved text when the daemon that had it is gone: the host must open its files again."""
 UNAVAILABLE = -32000
 TOO_LARGE = -32003
+INTERNAL_ERROR = -32603
+CANCELLED = "notifications/cancelled"
+MOST_REPORT = 500
+"""Characters of a line on standard error."""
+
+
+class StderrLog:
+    """Writes single lines to standard error; one that nobody reads, or that is closed, stops nothing."""
+
+    def warning(self, event: str) -> None:
+        """Write a line."""
+        line = f"fgrep: {event}".encode(errors="backslashreplace")[:MOST_REPORT].replace(b"\n", b" ") + b"\n"
+        with suppress(OSError, ValueError):
+            if select.select([], [2], [], 0)[1]:
+                os.write(2, line)
+
+    def exception(self, event: str, **values: object) -> None:
+        """Write what failed inside of us, with the exception being handled, in one line."""
+        self.warning(f"{event} {values or ''}: {sys.exc_info()[1]!r}")
 
 
 class Relay:
@@ -92,9 +116,10 @@ class Relay:
         self._in_flight = InFlight()
         self._daemon_requests: set[str] = set()  # ids of requests from the current daemon to the host
         self._has_buffers = False  # whether the host has sent unsaved text
-        self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
+        self._session: dict[object, tuple[bytes, str | None]] = {}  # by method: lines, and the keys of their answers
         self._subscriptions: dict[object, tuple[bytes, str | None]] = {}  # the same, by project
         self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
+        self.log = StderrLog()
 
     def run(self, wire: socket.socket) -> None:
         """Carry lines, at first over ``wire``."""
@@ -183,43 +208,74 @@ class Relay:
             self._host_part.clear()
         if not self._dropping:
             self._host_part += rest
-        if len(self._host_part) > MOST_LINE:
+        observed = len(self._host_part)
+        if observed > MOST_LINE:
             self._dropping = True
             self._host_part.clear()
-            data: dict[str, object] = {"reason": "payload_too_large", "limit_bytes": MOST_LINE}
-            self._to_host += refuse_line(TOO_LARGE, "line too long", data)
+            data: dict[str, object] = {"limit_bytes": MOST_LINE, "observed_bytes": observed, "guidance": TOO_LONG}
+            self._to_host += refuse_line(TOO_LARGE, "line too long", {"reason": "payload_too_large", **data})
         if not self._source_open and not self._to_daemon:
             _send_eof(self._wire)
 
     def _take_line(self, data: bytes) -> None:
-        """Record what a line of the host means for the connection, and queue it for the daemon."""
+        """Queue a line for the daemon, which answers whatever is wrong with it; a failure of ours ends only the line.
+
+        A host that loses the session over one line loses its tools for good.
+        """
+        if not data.strip(BLANK):  # the daemon skips it
+            return
         message = parse(data)
         line = Line(data, message)
+        try:
+            if self._note_line(line, message):
+                self._queue_line(line)
+        except Exception:
+            self.log.exception("internal error: a line of the host", bytes=len(data))
+            self._to_host += refuse_all(line, INTERNAL_ERROR, "internal error", {"reason": "internal_error"})
+            self._in_flight.forget(line)
+
+    def _note_line(self, line: Line, message: object) -> bool:
+        """Record what a line means for the connection; return whether it is for the daemon."""
         # A batch is one line with several items; each of them may belong to the session.
         for item in items_of(message):
-            if is_reply(item) and not line.is_batch:
+            kind = classify(item)
+            method = item.get("method")
+            if kind is Kind.INVALID:
+                continue  # the daemon says what is wrong
+            if kind is Kind.REPLY and not line.is_batch:
                 if id_key(item) not in self._daemon_requests:
-                    return  # the daemon that sent the request has ended
+                    return False  # the daemon that sent the request has ended
                 self._daemon_requests.discard(id_key(item))
-            elif item.get("method") in SESSION:
+            elif method in SESSION:
                 # The last one counts, since a host may initialize again.
-                self._session[item["method"]] = (data, next(iter(line.asked), None))
-            elif item.get("method") in {SUBSCRIBE, UNSUBSCRIBE}:
+                self._session[method] = _make_repeatable(item)
+            elif method in {SUBSCRIBE, UNSUBSCRIBE}:
                 self._note_subscription(item)
-            elif item.get("method") == BUFFERS:
+            elif method == BUFFERS:
                 self._has_buffers = True
-            elif item.get("method") == "notifications/cancelled":  # such a request goes unanswered
-                params = item.get("params")
-                self._in_flight.settle(id_key({"id": params.get("requestId")} if isinstance(params, dict) else {}))
-        if self._wire is None and message is not None and not line.asked:
-            return  # the connection it was meant for is gone; its session state is recorded
+            elif method == CANCELLED and kind is Kind.NOTIFICATION:  # such a request goes unanswered
+                self._settle_cancellation(item.get("params"))
+        # A notification without a daemon was meant for the lost connection; its session state is recorded.
+        return line.is_answered or self._wire is not None
+
+    def _queue_line(self, line: Line) -> None:
         # Before sending: the daemon's answer may be read in the same round in which the line is written.
         self._in_flight.add(line)
         self._to_daemon.append(line)
-        self._to_daemon_size += len(data)
+        self._to_daemon_size += len(line.data)
         # A host should not hang for half a minute for an error that is already known.
         if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
             self._refuse(line)
+
+    def _settle_cancellation(self, params: object) -> None:
+        request_id: object = None
+        if isinstance(params, dict):
+            request_id = params.get("requestId")
+        elif isinstance(params, list) and params:
+            request_id = params[0]
+        key = id_key({"id": request_id})
+        if key != NULL:
+            self._in_flight.settle(key)
 
     def _note_subscription(self, item: dict[str, object]) -> None:
         params = item.get("params")
@@ -228,7 +284,7 @@ class Relay:
         # dropped.
         self._subscriptions.pop(project, None)
         if item["method"] == SUBSCRIBE:
-            self._subscriptions[project] = (json.dumps(item).encode() + b"\n", id_key(item) if "id" in item else None)
+            self._subscriptions[project] = _make_repeatable(item)
         while len(self._subscriptions) > MOST_SUBSCRIPTIONS:
             del self._subscriptions[next(iter(self._subscriptions))]
 
@@ -270,18 +326,29 @@ class Relay:
             line = bytes(self._daemon_part + part)
             self._daemon_part.clear()
             self._to_host += line + b"\n"
-            # Most lines are single answers; their id is found without parsing the result, which may be megabytes.
-            key = answered_key(line)
-            if key is not None:
-                self._in_flight.settle(key)
-                continue
-            for item in items_of(parse(line)):
-                if "method" not in item:
-                    self._in_flight.settle(id_key(item))
-                elif "id" in item:
-                    # Remembered, so that the host's reply to a dead daemon is not given to the next one.
-                    self._daemon_requests.add(id_key(item))
+            try:
+                self._note_answer(line)
+            except Exception:
+                self.log.exception("internal error: a line of the daemon", bytes=len(line))
         self._daemon_part += rest
+
+    def _note_answer(self, line: bytes) -> None:
+        """Record what a line of the daemon answers or asks."""
+        # Most lines are single answers; their id is found without parsing the result, which may be megabytes.
+        key = answered_key(line)
+        if key is not None:
+            self._in_flight.settle(key)
+            return
+        message = parse(line)
+        for item in items_of(message):
+            key = id_key(item)
+            if "method" not in item:
+                # In a batch's answer the id null is an item's: others of its line may be unanswered.
+                if key != NULL or not isinstance(message, list):
+                    self._in_flight.settle(key)
+            elif "id" in item:
+                # Remembered, so that the host's reply to a dead daemon is not given to the next one.
+                self._daemon_requests.add(key)
 
     # Between two daemons
 
@@ -302,7 +369,7 @@ class Relay:
             self._has_buffers = False
         self._note_trouble("the daemon ended")
         # Notifications were meant for the lost connection.
-        waiting = [line for line in self._to_daemon if line.asked]
+        waiting = [line for line in self._to_daemon if line.is_answered]
         self._to_daemon.clear()
         for line in waiting:
             # Counted even though it was not received: with daemons that end at once it would wait for ever.
@@ -324,7 +391,7 @@ class Relay:
         self._last_trouble, self._why = now, why
         more = self._troubles - FREE_TROUBLES
         self._not_before = now + (min(LONGEST_PAUSE, 2.0 ** (more - 2)) if more > 0 else 0.0)
-        os.write(2, f"fgrep: {why}\n".encode(errors="replace"))
+        self.log.warning(why)
 
     def _refuse(self, line: Line) -> None:
         # It is unknown whether a completely sent request was carried out before the daemon ended.
@@ -347,6 +414,7 @@ class _Attempt:
         self.unread = b""
         """What the daemon sent during the handshake that must reach the host."""
         self.problem = ""
+        self.log = StderrLog()
         # A daemon thread: one still connecting when the host ends must not keep this process alive.
         threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
 
@@ -361,11 +429,18 @@ class _Attempt:
                 wire.close()
                 raise
             self.wire = wire
-        except (OSError, ValueError) as error:
+        except Exception as error:
             self.problem = str(error)
+            if not isinstance(error, (OSError, ValueError)):
+                self.log.exception("internal error: the handshake with the daemon")
         finally:
             # In any case wake the reader of ``done``, after setting everything that it will read here.
             os.close(self._tell)
+
+
+def _make_repeatable(item: dict[str, object]) -> tuple[bytes, str | None]:
+    """Return an item of a message as a line of its own, and the key of its answer; None for a notification."""
+    return json.dumps(item).encode() + b"\n", id_key(item) if "id" in item else None
 
 
 def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> bytes:

@@ -10,6 +10,7 @@ from scripts.attacks.doors import attack_doors
 from scripts.attacks.faults import attack_by_damage, attack_by_kills
 from scripts.attacks.floods import attack_by_floods
 from scripts.attacks.messages import attack_with_mutations, attack_with_types
+from scripts.attacks.odd_messages import attack_relays
 from scripts.attacks.paths import attack_by_races, attack_paths
 from scripts.attacks.repositories import attack_from_repositories
 from scripts.attacks.target import Outcome, Target, target
@@ -20,6 +21,7 @@ KINDS: dict[str, Callable[[Target], Outcome]] = {
     "doors": attack_doors,
     "messages": attack_with_mutations,
     "types": attack_with_types,
+    "relays": attack_relays,
     "floods": attack_by_floods,
     "repositories": attack_from_repositories,
     "kills": attack_by_kills,

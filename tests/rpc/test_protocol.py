@@ -392,6 +392,13 @@ async def test_cancelling_what_does_not_run_does_nothing(client: Client) -> None
     assert (await client.receive_by_id(2))[7] == answered("gate", 7)
 
 
+async def test_neither_true_nor_null_names_a_call_to_be_cancelled(client: Client) -> None:
+    named: list[Any] = [{"requestId": True}, {"requestId": None}, {}, [True]]
+    await client.send(request("hold", ["gate"], 1), *(notification("notifications/cancelled", one) for one in named))
+    await client.send(request("release", ["gate"], "open"))
+    assert (await client.receive_by_id(2))[1] == answered("gate", 1)
+
+
 async def test_a_batch_runs_its_items_side_by_side_and_answers_in_their_order(client: Client) -> None:
     batch = [request("hold", ["gate"], 1), request("release", ["gate"], 2), notification("echo", [3])]
     await client.send([*batch, request("foo", [], 4), 5, request("echo", [6], 6)])

@@ -428,8 +428,134 @@ def test_a_line_that_does_not_end_is_refused(host: Host, monkeypatch: pytest.Mon
     monkeypatch.setattr(relay_module, "MOST_LINE", 100_000)
     far = host.start()
     host.say(b"x" * 250_000)
-    assert host.next()["error"]["data"] == {"reason": "payload_too_large", "limit_bytes": 100_000}
+    error = host.next()["error"]
+    assert (error["code"], error["data"]["reason"], error["data"]["limit_bytes"]) == (
+        -32003,
+        "payload_too_large",
+        100_000,
+    )
     host.say(b"x\n" + json.dumps(ask(1)).encode() + b"\n")
+    assert far.next()["id"] == 1
+    far.end()
+
+
+ODD: list[Any] = [None, True, 0, -1.5, 10**30, "", "x", [], [[]], {}, {"a": []}]
+
+
+@pytest.mark.parametrize("value", ODD, ids=json.dumps)
+@pytest.mark.parametrize("place", ["id", "method", "params", "jsonrpc", "result", "error"])
+def test_what_is_not_understood_is_passed_on_and_the_next_request_too(host: Host, place: str, value: Any) -> None:
+    far = host.start()
+    odd = {**ask(1, "ping"), place: value}
+    bare = {name: odd[name] for name in ("jsonrpc", "id", place)}
+    messages: list[Any] = [odd, [odd, odd], bare]
+    for message in messages:
+        host.say(message)
+        host.say(ask("next"))
+        told = far.next()
+        if told != ask("next"):
+            assert told == message
+            told = far.next()
+        else:
+            assert message is bare, "a reply that nobody waits for"
+        assert told == ask("next")
+        far.answer(told, 1)
+        assert host.next()["id"] == "next"
+    far.end()
+
+
+def test_a_bug_of_ours_ends_one_line(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    far = host.start()
+
+    def fail(*_arguments: Any) -> None:
+        raise RuntimeError("first\nsecond")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Relay, "_note_subscription", fail)
+        host.say(ask(1, "$/subscribe", project="x"))
+        error = host.next()
+        assert (error["id"], error["error"]["code"], error["error"]["data"]) == (
+            1,
+            -32603,
+            {"reason": "internal_error"},
+        )
+        host.say([ask(2, "$/subscribe"), ask(3)])
+        assert [answer["id"] for answer in host.next()] == [2, 3]
+        patch.setattr(Relay, "_note_answer", fail)
+        host.say(ask(4))
+        far.answer(far.next(), "passed on")
+        assert host.next()["result"] == "passed on"
+    told = capfd.readouterr().err.splitlines()
+    assert len(told) == 3
+    assert all("internal error" in line and "RuntimeError" in line for line in told)
+    far.end()
+
+
+def test_a_host_that_reads_no_errors_and_closes_them_is_still_served(host: Host) -> None:
+    kept, (reading, writing) = os.dup(2), os.pipe()
+    os.dup2(writing, 2)
+    os.close(writing)
+    far = host.start()
+    try:
+        for problem in range(2):
+            far.end()
+            host.say(ask(problem, "ping"))
+            far = host.daemons.get(timeout=BOUND)
+            far.answer(far.next(), problem)
+            assert host.next()["result"] == problem
+            os.set_blocking(2, False)
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(2, b"x" * 4096)
+            os.set_blocking(2, True)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(reading)
+    far.end()
+
+
+def test_a_handshake_in_a_batch_is_repeated_by_itself(host: Host) -> None:
+    far = host.start()
+    host.say([INITIALIZE, ask(1, "ping")])
+    far.say([{"jsonrpc": "2.0", "result": each["id"], "id": each["id"]} for each in far.next()])
+    assert [answer["id"] for answer in host.next()] == [0, 1]
+    far.end()
+    host.say(ask(2, "ping"))
+    far = host.daemons.get(timeout=BOUND)
+    far.answer(far.next(), "again")
+    request = far.next()
+    assert request["id"] == 2
+    far.answer(request, "here")
+    assert host.next()["result"] == "here"
+    far.end()
+
+
+def test_an_invalid_item_of_a_batch_settles_no_other_batch(host: Host) -> None:
+    far = host.start()
+    host.say([ask(1), ask(2)])
+    host.say([7, ask(3)])
+    far.next()
+    far.next()
+    invalid = {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": None}
+    far.say([invalid, {"jsonrpc": "2.0", "result": 1, "id": 3}])
+    assert len(host.next()) == 2
+    far.end()
+    assert [answer["id"] for answer in host.next()] == [1, 2]
+
+
+def test_what_is_answered_without_an_id_is_answered_when_the_daemon_ends(host: Host) -> None:
+    far = host.start()
+    host.say(b"{\n")
+    assert far.connection.recv(100) == b"{\n"
+    host.say([])
+    assert far.next() == []
+    far.end()
+    assert [host.next()["id"] for _ in range(2)] == [None, None]
+    host.say(ask(1, "ping"))
+    far = host.daemons.get(timeout=BOUND)
     assert far.next()["id"] == 1
     far.end()
 
@@ -460,11 +586,20 @@ def test_what_is_no_plain_answer_has_to_be_parsed(line: bytes) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"{", b'{"id":1,"x":NaN}', b'{"id":1,"x":"\\ud800"}', b'\xff{"id":1}', b"[" * 100_000, b'\xef\xbb\xbf{"id":1}'],
+    [
+        b"{",
+        b'{"id":1,"x":NaN}',
+        b'{"id":1,"x":1e999}',
+        b'{"id":1%s}' % (b"0" * 400),
+        b'{"id":1,"x":"\\ud800"}',
+        b'\xff{"id":1}',
+        b"[" * 100_000,
+        b'\xef\xbb\xbf{"id":1}',
+    ],
 )
-def test_a_line_that_the_daemon_refuses_awaits_no_answer(line: bytes) -> None:
+def test_a_line_that_the_daemon_refuses_is_answered_without_an_id(line: bytes) -> None:
     assert parse(line) is None
-    assert not Line(line, parse(line)).asked
+    assert list(Line(line, parse(line)).asked) == ["null"]
 
 
 def test_ids_that_look_alike_differ_and_those_used_twice_are_answered_twice() -> None:
