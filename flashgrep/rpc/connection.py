@@ -12,19 +12,10 @@ from anyio.abc import ByteStream, TaskGroup
 from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
 from flashgrep.base.registry import Session
 from flashgrep.base.scheduler import FLOW
+from flashgrep.rpc import message as messages
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import (
-    InvalidItem,
-    JsonId,
-    Message,
-    Reply,
-    Request,
-    error_line,
-    is_id,
-    notification_line,
-    request_line,
-)
+from flashgrep.rpc.message import InvalidItem, JsonId, Message, Reply, Request, error_line
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 
@@ -119,7 +110,7 @@ class Connection:
 
     def notify(self, method: str, params: Any) -> bool:
         """Send a notification unless the client is too far behind; return whether it was sent."""
-        return self._queue.put_nowait(notification_line(method, params))
+        return self._queue.put_nowait(messages.notification_line(method, params))
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result.
@@ -270,7 +261,7 @@ class Calls:
                 name, silent = CANCELLING[item.method]
                 request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
                 # Anything else may not be hashable; null would name every request without an id.
-                if request_id is not None and is_id(request_id):
+                if request_id is not None and messages.is_id(request_id):
                     for pending in self._pending.get(request_id, []):
                         pending.cancel(silent=silent)
             elif isinstance(item, Request):
@@ -385,7 +376,7 @@ class ClientRequests:
         request_id = f"{self._name}-{next(self._numbers)}"
         awaited = self._awaited[request_id] = _Awaited()
         try:
-            await self._queue.put(request_line(request_id, method, params))
+            await self._queue.put(messages.request_line(request_id, method, params))
             with anyio.move_on_after(self._seconds):
                 await awaited.replied.wait()
         finally:

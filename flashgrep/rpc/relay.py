@@ -16,19 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from flashgrep.rpc.inflight import (
-    NULL,
-    InFlight,
-    Kind,
-    Line,
-    answered_key,
-    classify,
-    id_key,
-    items_of,
-    parse,
-    refuse_all,
-    refuse_line,
-)
+from flashgrep.rpc import inflight
+from flashgrep.rpc.inflight import InFlight, Kind, Line, answered_key, id_key, items_of
 
 PIECE = 65_536
 MOST_QUEUED = 1024 * 1024
@@ -213,7 +202,7 @@ class Relay:
             self._dropping = True
             self._host_part.clear()
             data: dict[str, object] = {"limit_bytes": MOST_LINE, "observed_bytes": observed, "guidance": TOO_LONG}
-            self._to_host += refuse_line(TOO_LARGE, "line too long", {"reason": "payload_too_large", **data})
+            self._to_host += inflight.refuse_line(TOO_LARGE, "line too long", {"reason": "payload_too_large", **data})
         if not self._source_open and not self._to_daemon:
             _send_eof(self._wire)
 
@@ -224,21 +213,21 @@ class Relay:
         """
         if not data.strip(BLANK):  # the daemon skips it
             return
-        message = parse(data)
+        message = inflight.parse(data)
         line = Line(data, message)
         try:
             if self._note_line(line, message):
                 self._queue_line(line)
         except Exception:
             self.log.exception("internal error: a line of the host", bytes=len(data))
-            self._to_host += refuse_all(line, INTERNAL_ERROR, "internal error", {"reason": "internal_error"})
+            self._to_host += inflight.refuse_all(line, INTERNAL_ERROR, "internal error", {"reason": "internal_error"})
             self._in_flight.forget(line)
 
     def _note_line(self, line: Line, message: object) -> bool:
         """Record what a line means for the connection; return whether it is for the daemon."""
         # A batch is one line with several items; each of them may belong to the session.
         for item in items_of(message):
-            kind = classify(item)
+            kind = inflight.classify(item)
             method = item.get("method")
             if kind is Kind.INVALID:
                 continue  # the daemon says what is wrong
@@ -274,7 +263,7 @@ class Relay:
         elif isinstance(params, list) and params:
             request_id = params[0]
         key = id_key({"id": request_id})
-        if key != NULL:
+        if key != inflight.NULL:
             self._in_flight.settle(key)
 
     def _note_subscription(self, item: dict[str, object]) -> None:
@@ -339,12 +328,12 @@ class Relay:
         if key is not None:
             self._in_flight.settle(key)
             return
-        message = parse(line)
+        message = inflight.parse(line)
         for item in items_of(message):
             key = id_key(item)
             if "method" not in item:
                 # In a batch's answer the id null is an item's: others of its line may be unanswered.
-                if key != NULL or not isinstance(message, list):
+                if key != inflight.NULL or not isinstance(message, list):
                     self._in_flight.settle(key)
             elif "id" in item:
                 # Remembered, so that the host's reply to a dead daemon is not given to the next one.
@@ -397,7 +386,7 @@ class Relay:
         # It is unknown whether a completely sent request was carried out before the daemon ended.
         suggestion = "try again; if the call writes, check first whether it was carried out"
         data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
-        self._to_host += refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
+        self._to_host += inflight.refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
         self._in_flight.forget(line)
         if line in self._to_daemon:
             self._to_daemon.remove(line)
@@ -464,14 +453,14 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
             if answered_key(line) == key:
                 news += _tell_status(data, line)
                 break
-            if any(item.get("method") == STATUS for item in items_of(parse(line))):
+            if any(item.get("method") == STATUS for item in items_of(inflight.parse(line))):
                 news += line + b"\n"
     return bytes(news) + held
 
 
 def _tell_status(asked: bytes, answer: bytes) -> bytes:
     """Return the answer to a repeated subscription as a status notification; nothing for other requests."""
-    request, answered = ([*items_of(parse(line)), {}][0] for line in (asked, answer))
+    request, answered = ([*items_of(inflight.parse(line)), {}][0] for line in (asked, answer))
     if request.get("method") != SUBSCRIBE:
         return b""
     params = request.get("params")
