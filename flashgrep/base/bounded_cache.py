@@ -28,7 +28,7 @@ class BoundedCache(Generic[KeyT, ValueT]):
             return self._held[key][0]
 
     def put(self, key: KeyT, size: int, value: ValueT) -> None:
-        """Keep a value in the place of what the key had."""
+        """Store a value, replacing the key's former one."""
         with self._lock:
             self._size -= self._held.pop(key, (value, 0))[1]
             if size <= self._largest:
@@ -38,7 +38,7 @@ class BoundedCache(Generic[KeyT, ValueT]):
                 self._size -= self._held.popitem(last=False)[1][1]
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove all values."""
         with self._lock:
             self._held.clear()
             self._size = 0

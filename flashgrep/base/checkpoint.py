@@ -32,7 +32,7 @@ class Turn(Protocol):
         """Whether the answer is no longer wanted."""
 
     def give_way(self) -> None:
-        """Let others run if it is their turn."""
+        """Yield to other lookups if it is their turn."""
 
     def pause(self) -> None:
         """Let others run until ``resume``."""

@@ -176,7 +176,7 @@ def _wait_for_successor(ended: int | None, interrupted: socket) -> bool:
 
 @contextmanager
 def _catch_interrupts() -> Iterator[socket]:
-    """Give a socket that is readable once a signal has come.
+    """Yield a socket that becomes readable at a signal.
 
     A mask set by the main thread would not protect threads of libraries; a handler works in whichever thread the system
     chooses.

@@ -90,7 +90,7 @@ def clean() -> None:
 
 
 def add_project(path: Path) -> Any:
-    """Have the daemon open the project ``path`` lies in, or ``path`` itself."""
+    """Make the daemon open the project that contains ``path``, or ``path`` itself."""
     if not path.is_dir():
         fail(f"no such folder: {path}")
     return ask_daemon("$/open", folder=as_latin1(str(path.resolve())), adopt=True)

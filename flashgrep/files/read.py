@@ -196,7 +196,7 @@ def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query
 
 
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
-    """Take whole lines within the budget, or, if the first is over it, as much of that as goes."""
+    """Return whole lines within the budget, or, if the first exceeds it, as much of that as fits."""
     start, end, offset = part.start, part.end, part.offset
     # One read is enough: no character is longer, so the budget of characters cannot reach beyond ``room`` bytes.
     most = None if query.max_tokens is None else query.max_tokens * CHARACTERS_PER_TOKEN

@@ -60,7 +60,7 @@ class Place:
             raise translate_error(error, self.path, "path") from error
 
     def rename(self, temporary: bytes) -> None:
-        """Give the file of a temporary name in the same folder this name."""
+        """Rename the file of a temporary name in the same folder to this name."""
         os.rename(temporary, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
 
     def sync(self) -> None:

@@ -266,7 +266,7 @@ class MarkerWatcher(FileSystemEventHandler):
             self._observer.join()
 
     def drain(self) -> list[Change]:
-        """Take what the thread has collected."""
+        """Return and clear what the thread has collected."""
         with self._lock:
             found, self._found = self._found, []
         return found

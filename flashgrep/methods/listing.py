@@ -422,7 +422,7 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
 
 
 def _join_files(result: GlobResult, answers: Sequence[ProjectAnswer[GlobResult]]) -> None:
-    """Say whether those were all, and of which projects."""
+    """Return a line that says whether these were all, and of which projects."""
     result["returned"] = len(result["results"])
     result["next_offset"] = None
     result["completed"] = result["coverage"]["complete"] and result["next"] is None

@@ -92,7 +92,7 @@ class LookupWorker(asyncio.BufferedProtocol):
         return self._reply is not None or self._transport is None
 
     def ask(self, request: bytes, limit: float, reply: Reply) -> None:
-        """Have it do something until ``limit`` (time.monotonic()); ``reply`` hears what it says, None: nothing."""
+        """Send the worker a request with ``limit`` (time.monotonic()); ``reply`` gets its answer, if any."""
         self._reply, self.limit, self.since = reply, limit + END_SECONDS, time.monotonic()
         if self._transport is None:
             self._unsent = request
@@ -100,7 +100,7 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._transport.write(request)
 
     def cancel(self) -> None:
-        """Have the lookup end: nobody waits for its answer any more."""
+        """Cancel the lookup: its answer is not needed any more."""
         self.limit = min(self.limit, time.monotonic() + END_SECONDS)
         if self._transport is not None:
             self._transport.write(EMPTY)
@@ -265,7 +265,7 @@ class LookupWorkers:
                 return
             request, loaded = described
             forks = can_fork()
-            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+            with anyio.CancelScope(shield=True):  # a process without a reference could not be ended
                 if forks:
                     count = self._most - len(self._workers)
                     made = await anyio.to_thread.run_sync(fork, count, request, note_parent)

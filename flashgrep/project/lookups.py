@@ -54,7 +54,7 @@ class Project(Protocol):
     freshness: Freshness
 
     async def refresh(self) -> bool:
-        """Take in all that was saved before this call."""
+        """Read all events of what was saved before this call."""
 
     def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""

@@ -40,7 +40,7 @@ class UnsavedView:
         return self.project.editor
 
     async def refresh(self) -> bool:
-        """Take in all that was saved before this call."""
+        """Read all events of what was saved before this call."""
         return await self.project.refresh()
 
     def find_new(self) -> list[bytes]:

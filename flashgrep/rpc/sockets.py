@@ -117,7 +117,7 @@ class SocketStream(ByteStream):
             raise anyio.ClosedResourceError
         loop = asyncio.get_running_loop()
         if self._loop is None:
-            # Told once for many waits; ``_note_readable`` takes it back when nobody waits.
+            # Registered once for many waits; ``_note_readable`` unregisters it when no task waits.
             loop.add_reader(self.socket, self._note_readable)
             self._loop = loop
         self._waiter = loop.create_future()
@@ -128,7 +128,7 @@ class SocketStream(ByteStream):
 
     def _note_readable(self) -> None:
         if self._waiter is None:
-            self._forget_reader()  # nobody wants it now: the loop would tell again and again
+            self._forget_reader()  # no task waits: the loop would report it again and again
         elif not self._waiter.done():
             self._waiter.set_result(None)
 

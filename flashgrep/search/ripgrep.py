@@ -164,7 +164,7 @@ def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
 
 
 def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: int) -> Output | None:
-    """Have ripgrep walk the whole tree; ``flags``: what to search for and what to print. None: it could not run.
+    """Run ripgrep over the whole tree; ``flags``: what to search for and what to print. None: it could not run.
 
     The user's own ignore file is not used, since git may name another than ripgrep finds: the caller removes files that
     are not ours. With the flag ``--debug`` the output names the ignore files found.

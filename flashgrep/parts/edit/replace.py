@@ -248,7 +248,7 @@ def _write_beside(place: Place, name: bytes, content: Content, original: Origina
 
 
 def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
-    """Give the new file the old one's owner, attributes and mode (last: chown clears the set-id bits)."""
+    """Copy the old file's owner, attributes and mode to the new one (last: chown clears the set-id bits)."""
     mode = stat.S_IMODE(status.st_mode)
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):

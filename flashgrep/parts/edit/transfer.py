@@ -244,7 +244,7 @@ def _open_source(name: bytes, folder: int, path: bytes) -> int:
 
 @contextmanager
 def _build_beside(editor: Editor, new: Place) -> Iterator[bytes]:
-    """Give a temporary name to build under; then it takes the place's name, and what was there goes."""
+    """Yield a temporary name to build under; at the end it is renamed, and replaces what was there."""
     temporary, backup = temporary_name(), temporary_name()
     with Journal(editor.root, [Entry(new.path, temporary, backup)]):
         try:

@@ -76,7 +76,7 @@ class RevisionFiles(Protocol):
         """Parts of the store that did not answer."""
 
     def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
-        """Ask the revision; ``symbols``: about these."""
+        """Run a lookup in the revision; ``symbols``: about these."""
 
     def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
         """Return contents to be kept after such a question."""
@@ -133,7 +133,7 @@ class Revisions:
         self._blobs, self._tables = None, []
 
     async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
-        """Look at two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
+        """Compare two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
         asked = parse_revision(rev)
 
         def find() -> tuple[RevisionView, RevisionView | None]:
@@ -163,7 +163,7 @@ class Revisions:
         return await self._project.in_thread(ask)
 
     async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
-        """Ask git's history in a thread; raises as ``ask`` does, and as ``at``."""
+        """Read git's history in a thread; raises as ``ask`` does, and as ``at``."""
         return await self._in_turn(lambda: ask(self._repository().repository))
 
     async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:

@@ -307,7 +307,7 @@ def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Naviga
         counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
         return counted.range(start, end)
 
-    result: PlacesResult = {  # type: ignore[typeddict-item]  # its coverage is told by whoever asked
+    result: PlacesResult = {  # type: ignore[typeddict-item]  # the caller adds its coverage
         "symbol_name": None if isinstance(named, NoResult) else named.text,
         "range": None if isinstance(named, NoResult) else measure(named, named.start, named.end),
         "results": [_format_place(one, measure) for one in found.places],

@@ -110,7 +110,7 @@ def find_own_command() -> list[str]:
 
 def pick_plainly(kind: Kind, text: str) -> str:
     """Return what is chosen in our own picker, or nothing."""
-    # curses, and the connection it keeps, are for whoever has no fzf.
+    # curses, and the connection it keeps, are used only without fzf.
     return str(import_module("flashgrep.parts.pick.plain_picker").pick(kind, text))
 
 

@@ -262,7 +262,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def bounded_time() -> Iterator[None]:
-    """Have the system end this process if the block takes too long: nothing in it can be interrupted."""
+    """Make the system kill this process if the block takes too long: nothing in it can be interrupted."""
     signal.setitimer(signal.ITIMER_PROF, TEXT_SECONDS)
     yield
     signal.setitimer(signal.ITIMER_PROF, 0)

@@ -333,7 +333,7 @@ class LanguageServer:
 
 
 def end_group_with_us(pid: int, lifeline: int) -> None:
-    """Have the kernel kill a process group when we end: that closes the last writer of a pipe that the group holds."""
+    """Make the kernel kill a process group when we exit: that closes the last writer of a pipe that the group holds."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -pid)
     fcntl.fcntl(lifeline, _SET_SIGNAL, signal.SIGKILL)
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
