@@ -129,6 +129,65 @@ def test_what_cannot_be_read_is_reported_without_an_id(editor: Editor) -> None:
         assert (answer["id"], answer["error"]["code"]) == (None, -32700)
 
 
+LONE = "\ud800"
+SURROGATES: list[dict[str, Any]] = [
+    {"id": 1, "method": LONE},
+    {"id": 1, "method": f"textDocument/{LONE}", "params": {LONE: LONE}},
+    {"id": LONE, "method": "shutdown"},
+    {"id": 1, "method": "shutdown", LONE: 1},
+    {"id": 1, "method": "workspace/symbol", "params": {"query": "x", LONE: 1}},
+    {"id": 1, "method": "workspace/symbol", "params": {"query": LONE}},
+    {"id": 1, "method": "workspace/executeCommand", "params": {"command": LONE}},
+    {
+        "id": 1,
+        "method": "workspace/executeCommand",
+        "params": {"command": "flashgrep.search", "arguments": [{LONE: 1}]},
+    },
+    {
+        "id": 1,
+        "method": "textDocument/hover",
+        "params": {"textDocument": {"uri": f"file:///{LONE}"}, "position": {"line": 0, "character": 0}},
+    },
+]
+VALUES: list[Any] = [None, True, -1, 1.5, 10**40, "", LONE, [], [[]], {}, {LONE: LONE}, {"uri": LONE}]
+
+
+def is_private(answer: Any) -> bool:
+    """Return whether an answer shows nothing of how the server works: no path of a module, no traceback."""
+    text = json.dumps(answer)
+    return not any(
+        part in text for part in ("Traceback", "traceback", ".py", "site-packages", "surrogates not allowed")
+    )
+
+
+@pytest.mark.parametrize("message", SURROGATES, ids=json.dumps)
+def test_a_lone_surrogate_is_refused_without_a_traceback(editor: Editor, message: dict[str, Any]) -> None:
+    assert "result" in editor.ask(INITIALIZE)
+    answer = editor.ask({"jsonrpc": "2.0", **message})
+    assert is_private(answer)
+    if "error" in answer:
+        assert answer["error"]["code"] in {-32600, -32601, -32602, -32803}
+    assert editor.ask(request("next", "no/such"))["id"] == "next"
+
+
+@pytest.mark.parametrize("method", METHODS[2:])
+def test_every_type_in_every_place_is_answered_without_a_traceback(editor: Editor, method: str) -> None:
+    assert "result" in editor.ask(INITIALIZE)
+    messages = [{"jsonrpc": "2.0", "id": 1, "method": method, "params": value} for value in VALUES]
+    for place in ("id", "method", "jsonrpc", "result", "error"):
+        messages += [{"jsonrpc": "2.0", "id": 1, "method": method, "params": {}, place: value} for value in VALUES]
+    for name in ("textDocument", "position", "query", "command", "id", "token", "event", "contentChanges"):
+        messages += [{"jsonrpc": "2.0", "id": 1, "method": method, "params": {name: value}} for value in VALUES]
+    for message in messages:
+        editor.send(message)
+    editor.send(request("last", "no/such"))
+    answers = [editor.receive()]
+    while answers[-1].get("id") != "last":
+        answers.append(editor.receive())
+    assert [answer for answer in answers if not is_private(answer)] == []
+    assert [answer for answer in answers if answer.get("error", {}).get("code") == -32603] == []
+
+
 def test_requests_come_in_their_order(editor: Editor) -> None:
     assert editor.ask(request(1, "workspace/symbol", {"query": "x"}))["error"]["code"] == -32002
     assert "result" in editor.ask(INITIALIZE)

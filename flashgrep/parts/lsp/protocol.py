@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INTERNAL_ERROR: Final = -32603
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 NOT_INITIALIZED: Final = -32002
 
@@ -39,8 +40,13 @@ class Protocol(LanguageServerProtocol):
         # Checked here, since pygls raises and does not answer. The id comes first: an answer needs it.
         if "id" in message and (not isinstance(number, int | str) or isinstance(number, bool)):
             self._refuse(None, INVALID_REQUEST, "id: a number or a string is required")
+        elif isinstance(number, str) and has_lone_surrogate(number):
+            self._refuse(None, INVALID_REQUEST, "id: a lone surrogate is no character")
         elif not isinstance(method, str):
             self._refuse(number, INVALID_REQUEST, "method: a string is required")
+        elif has_lone_surrogate(method):
+            if number is not None:
+                self._refuse(number, METHOD_NOT_FOUND, "method: no such method")
         elif "method" not in message:
             if number in self._request_futures:  # the answer to a request of ours
                 self._take(message)
@@ -99,6 +105,13 @@ class Protocol(LanguageServerProtocol):
         if self.writer is not None:
             self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
+    def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
+        """Send an answer; an internal error tells the editor nothing of our code, as pygls's would."""
+        if error is not None and error.code == INTERNAL_ERROR:
+            self._server.report_server_error(RuntimeError(error.message), RuntimeError)
+            error = types.ResponseError(INTERNAL_ERROR, "flashgrep: internal error")
+        super()._send_response(msg_id, result, error)
+
     def _refuse(self, number: Any, code: int, message: str) -> None:
         error = {"code": code, "message": message}
         self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})  # pygls would leave out a null id
@@ -144,3 +157,12 @@ class Protocol(LanguageServerProtocol):
     def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         """Connect to added folders, and disconnect from removed ones."""
         self._server.change_folders(params.event.added, params.event.removed)
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """Return whether a text has half a character, which only an escape in JSON can bring."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

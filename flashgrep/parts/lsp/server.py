@@ -193,7 +193,7 @@ class Server(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Write an error that belongs to no request to stderr, which the editor logs."""
         if source is not FeatureRequestError:
-            sys.stderr.write(f"fgrep lsp: {error}\n")
+            sys.stderr.write(f"fgrep lsp: {error!r}\n")
 
     def report_part(self, token: int | str, part: list[Any]) -> None:
         """Send a partial result; the final answer then has only the rest."""
@@ -213,6 +213,8 @@ class Server(LanguageServer):
                 raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED, error.data) from None
             except DaemonEnded as error:
                 raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED) from None
+            except UnicodeEncodeError:  # no path and no word has half a character
+                raise JsonRpcException("flashgrep: a text has a lone surrogate", INVALID_PARAMS) from None
 
         return answer
 
