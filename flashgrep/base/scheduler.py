@@ -17,6 +17,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,6 +47,8 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
 """The owner of lookups: a connection."""
+PACE: ContextVar[AbstractAsyncContextManager[None] | None] = ContextVar("PACE", default=None)
+"""Entered around each lookup of a client: it waits while the client does not read the answers to those before."""
 
 
 class Worker(Protocol):
@@ -203,6 +206,13 @@ class Scheduler:
     async def _run_alone(
         self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
     ) -> ResultT:
+        pace = PACE.get()
+        if pace is None:
+            return await self._run_now(begin, portable)
+        async with pace:
+            return await self._run_now(begin, portable)
+
+    async def _run_now(self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None) -> ResultT:
         if self._limiter is None:
             # At the first lookup, not in __init__: only now is there a loop.
             self._limiter = anyio.CapacityLimiter(THREADS)

@@ -11,13 +11,13 @@ from anyio.abc import ByteStream, TaskGroup
 
 from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
 from flashgrep.base.registry import Session
-from flashgrep.base.scheduler import FLOW
+from flashgrep.base.scheduler import FLOW, PACE
 from flashgrep.rpc import message as messages
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import InvalidItem, JsonId, Message, Reply, Request, error_line
 from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
+from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, Pace, WriteQueue
 
 HANG_UP_POLL = 0.25  # seconds between checks whether a client that ended its input is still there
 CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
@@ -49,7 +49,9 @@ class Connection:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._hung_up = hung_up
-        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds, self._send_now)
+        self._queue = WriteQueue(
+            self._limits.queued_bytes, self._limits.write_seconds, self._send_now, dispatcher.backlog
+        )
         self._backpressure = BackpressureLimiter(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)
@@ -73,6 +75,7 @@ class Connection:
         of that line is read, and sets the session's rights. ``authenticated`` is called when the token has been shown.
         """
         self._authenticated = authenticated
+        PACE.set(Pace(self._queue, self._limits))
         FLOW.set(self)  # the tasks of all its calls begin below
         self._dispatcher.open_connections.add(self)
         try:
@@ -97,6 +100,7 @@ class Connection:
         finally:
             with anyio.CancelScope(shield=True):  # a cancelled connection holds a descriptor too
                 await self._stream.aclose()
+            self._queue.discard()
             self._dispatcher.open_connections.discard(self)
             self.session.notes.clear()  # a task that was begun for the client may outlive it, and knows the session
 

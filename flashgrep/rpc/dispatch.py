@@ -23,7 +23,7 @@ from flashgrep.base.errors import Cancelled, DeadlineExceeded, FlashgrepError, F
 from flashgrep.base.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
-from flashgrep.rpc.wire import Limits
+from flashgrep.rpc.wire import Backlog, Limits
 
 
 @contextmanager
@@ -158,6 +158,7 @@ class Dispatcher:
         self.log = log
         self.open_connections = OpenConnections()
         self.reader = MessageReader(self.limits, self._is_writing)
+        self.backlog = Backlog()
         self.running = 0
         """Calls in flight on all wires."""
         self._host = host
