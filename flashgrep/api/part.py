@@ -4,10 +4,33 @@ The core imports no part. What a part adds is collected from its ``Part`` by the
 the daemon, the command line's generator, a team's server.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
+from flashgrep.api.searchers import Searchers
+from flashgrep.api.service import HostService, ProjectService, ServiceKey
 from flashgrep.base.registry import Handler, Registry
+
+ClientCall = Callable[[Any, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Called with the request's context, the caller's folder and the call's parameters; bytes are latin-1 text."""
+
+
+class CheckResult(NamedTuple):
+    """The outcome of one check."""
+
+    state: Literal["ok", "warn", "bad"]
+    check: str
+    text: str
+
+
+class StdioProtocol(NamedTuple):
+    """A command that speaks a protocol over standard input and output, in the client's process."""
+
+    module: str
+    """Its ``main`` gets the arguments, and returns the exit status."""
+    summary: str
+    """One sentence for the list of commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +47,32 @@ class Part:
     """Its methods, in the order in which they are listed."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Its commands that are no methods: ``module:function`` or ``module:typer_group`` by the command's name."""
+    protocols: Mapping[str, StdioProtocol] = field(default_factory=dict)
+    """Its commands that speak a protocol over standard input and output."""
+    http_module: str = ""
+    """The module that serves HTTP on request: ``listen``, ``application`` and ``server``."""
+    client_calls: Mapping[str, ClientCall] = field(default_factory=dict)
+    """Answers calls of the command line that are no methods, by the command's first word."""
+    extend_registry: Callable[[Registry, Any, Mapping[str, str]], Registry] | None = None
+    """Given the registry, the settings and the environment of a daemon, returns the registry that it serves."""
+    checks: Sequence[Callable[[], Iterator[CheckResult]]] = ()
+    """What ``fgrep doctor`` checks of it."""
+    searchers: Searchers = field(default_factory=Searchers)
+    """Questions about a view that the core asks and this part answers."""
+    project_services: Mapping[ServiceKey[Any], Callable[[Any], ProjectService]] = field(default_factory=dict)
+    """Makes what it keeps for a project, when that is opened."""
+    host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(default_factory=dict)
+    """Makes what it keeps for all projects of a host, when that starts."""
 
 
-def make_registry(core: Iterable[Handler], parts: Iterable[Part]) -> Registry:
-    """Return the registry of the core's methods and those of the parts, in this order.
+def make_registry(parts: Iterable[Part]) -> Registry:
+    """Return the registry of the parts' methods, in this order.
 
     Raises:
         ValueError: two methods have the same name.
 
     """
-    handlers = list(core)
+    handlers: list[Handler] = []
     for part in parts:
         handlers += part.handlers
     return Registry(handlers)

@@ -64,7 +64,7 @@ def format_help() -> str:
     paragraphs = [
         textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ") for part in HELP.split("\n\n")
     ]
-    summaries = {name: summary for name, (_, summary) in read_commands().items()}
+    summaries = {name: summary for name, (_, summary, _) in read_commands().items()}
     parts = [USAGE, *(f"{paragraph}\n" for paragraph in paragraphs)]
     for title, rows in (("Options", OPTIONS), ("Commands", summaries)):
         column = max(map(len, rows)) + 4

@@ -13,7 +13,7 @@ from importlib import import_module
 from socket import socket
 
 from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
-from flashgrep.cli.launcher import LOCAL, read_commands
+from flashgrep.cli.launcher import LOCAL, STDIO, read_commands
 from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.rpc.connect import (
     Answer,
@@ -30,14 +30,10 @@ RG = "rg"
 RG_SECONDS = 0.25
 """Seconds to wait for the daemon to say which files to search: after that, ripgrep alone is faster."""
 RPC = "rpc"
-MCP = "mcp"
-LSP = "lsp"
 ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
-MCP_MODULE = "flashgrep.mcp.stdio"
-LSP_MODULE = "flashgrep.parts.lsp.stdio"
 RELAY_MODULE = "flashgrep.rpc.relay"
 """Imports more than a hot command can afford."""
 
@@ -49,8 +45,11 @@ def run() -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     asks_for_help = "--help" in options  # help must work without a daemon
     try:
-        safety, _ = read_commands().get(command, (LOCAL, ""))
-        if safety != LOCAL and not asks_for_help:
+        safety, _, target = read_commands().get(command, (LOCAL, "", ""))
+        if safety == STDIO:
+            # Imported by name, as another program would: the hot path cannot afford its imports.
+            status = int(import_module(target).main(arguments[1:]))
+        elif safety != LOCAL and not asks_for_help:
             _die_of_interrupts()
             status = _run_in_daemon(arguments, safety)
         elif command == RG:
@@ -58,11 +57,6 @@ def run() -> int:
             status = _become_ripgrep(arguments[1:])
         elif command == RPC and not asks_for_help:
             status = _relay(arguments[1:])
-        # A higher module takes over, imported by name as another program would: the hot path cannot afford its imports.
-        elif command == MCP:
-            status = int(import_module(MCP_MODULE).main(arguments[1:]))
-        elif command == LSP:
-            status = int(import_module(LSP_MODULE).main(arguments[1:]))
         else:
             status = int(import_module(LOCAL_MODULE).main(arguments))
     except KeyboardInterrupt:

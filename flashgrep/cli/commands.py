@@ -12,31 +12,10 @@ from typer.core import TyperCommand, TyperOption
 from typer.main import get_command, get_group
 
 from flashgrep.cli.app import USAGE
-from flashgrep.cli.launcher import read_commands
+from flashgrep.cli.launcher import STDIO, read_commands
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-LOCAL_COMMANDS = {
-    "index": "flashgrep.cli.index_command:index",
-    "doctor": "flashgrep.cli.doctor:doctor",
-    "install": "flashgrep.parts.hosts.install_command:install",
-    "pick": "flashgrep.parts.pick.pick:pick",
-    "serve": "flashgrep.cli.daemon_commands:serve",
-    "web": "flashgrep.parts.http.web_command:web",
-    "uninstall": "flashgrep.parts.hosts.install_command:uninstall",
-    "version": "flashgrep.cli.app:print_version",
-    "rpc": "flashgrep.cli.commands:rpc",
-    "mcp": "flashgrep.cli.commands:mcp",
-    "lsp": "flashgrep.cli.commands:lsp",
-    "rg": "flashgrep.cli.commands:rg",
-    "projects": "flashgrep.cli.index_command:app",
-    "store": "flashgrep.cli.index_command:store_app",
-    "scip": "flashgrep.parts.navigation.scip_command:app",
-    "team": "flashgrep.parts.team.team_command:app",
-    "daemon": "flashgrep.cli.daemon_commands:app",
-    "config": "flashgrep.cli.config_command:app",
-}
-"""Module and name of the function or group of every command that is not a method."""
 
 
 class StrictCommand(TyperCommand):
@@ -69,6 +48,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
         return USAGE_ERROR
     try:
+        if read_commands()[name][0] == STDIO:
+            _refuse(" ".join(arguments))
         # In standalone_mode typer would print errors and exit itself; ours begin with "fgrep:".
         status = load_command(name).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
@@ -89,12 +70,20 @@ def describe_error(error: typer.TyperException) -> str:
 
 def load_command(name: str) -> Any:
     """Return the typer command or group of this name, importing what it needs."""
-    if name not in LOCAL_COMMANDS:
+    _, _, target = read_commands()[name]
+    if not target:
         registry = import_module("flashgrep.parts.built_in").REGISTRY
         return import_module("flashgrep.cli.method_commands").make_method_command(registry, registry.find_command(name))
-    module, _, attribute = LOCAL_COMMANDS[name].partition(":")
-    found = getattr(import_module(module), attribute)
-    return get_group(found) if isinstance(found, typer.Typer) else make_command(name, found)
+    return load_target(name, target)
+
+
+def load_target(name: str, target: str) -> Any:
+    """Return the typer command or group at a ``module:name``."""
+    module, _, attribute = target.partition(":")
+    function = getattr(import_module(module), attribute)
+    if isinstance(function, typer.Typer):
+        return get_group(function)
+    return make_command(name, function)
 
 
 def make_command(name: str, run: Callable[..., Any], help_text: str | None = None) -> Any:
@@ -104,24 +93,12 @@ def make_command(name: str, run: Callable[..., Any], help_text: str | None = Non
     return get_command(app)
 
 
-# The entry point handles these three itself; they are here for their help text.
+# The entry point handles these two itself; they are here for their help text.
 
 
 def rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
     """Speak JSON-RPC 2.0 over stdin and stdout, one message a line."""
     _refuse(f"rpc {path}")
-
-
-def mcp(
-    project: Annotated[str, typer.Option(help="The project; default: the host's, else the current folder's.")] = "",
-) -> NoReturn:
-    """Speak the Model Context Protocol over stdin and stdout."""
-    _refuse(f"mcp --project {project}" if project else "mcp")
-
-
-def lsp() -> NoReturn:
-    """Speak the Language Server Protocol over stdin and stdout, for an editor, alongside the language's own server."""
-    _refuse("lsp")
 
 
 def rg() -> NoReturn:

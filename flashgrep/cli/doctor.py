@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +15,7 @@ import typer
 from sqlite_utils import Database
 
 from flashgrep import __version__
+from flashgrep.api.part import CheckResult
 from flashgrep.base import config
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import BadSetting
@@ -23,9 +23,9 @@ from flashgrep.base.own_folders import INDEX, list_former_files, list_stores, st
 from flashgrep.base.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 from flashgrep.cli.daemon_client import ask_running, find_user_paths
 from flashgrep.index import schema
+from flashgrep.index.schema import list_vector_files
 from flashgrep.index.segments import Kind
-from flashgrep.parts.meaning.index.vectors import vector_files
-from flashgrep.parts.structural.structural_matcher import INSTALL, is_installed
+from flashgrep.parts.built_in import BUILT_IN
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -38,19 +38,13 @@ KINDS = {"path": "files", "symbol": "symbols", "chunked": "chunks", "embedded": 
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The outcome of one check."""
-
-    state: State
-    check: str
-    text: str
-
-
 def doctor() -> None:
     """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     findings = [CheckResult("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
+    for part in BUILT_IN:
+        for check in part.checks:
+            findings += check()
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
         typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")
@@ -156,8 +150,6 @@ def check_machine() -> Iterator[CheckResult]:
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
         described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
         yield CheckResult("ok" if is_new_enough else "warn", "ripgrep", described)
-    installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
-    yield CheckResult("ok", "by syntax", f"fgrep structural: {installed}")
     paths = find_user_paths()
     # The index may be on another disk than the state; report the fuller one.
     free, folder = min(
@@ -205,7 +197,7 @@ def health(file: Path) -> Health:
                 sizes[kind] += int(database.execute(query).fetchone()[0])
         postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
         sizes |= {each.name.lower(): int(postings.get(each, 0)) for each in Kind}
-        sizes["vectors"] += sum(vectors.stat().st_size for vectors in vector_files(file.parent))
+        sizes["vectors"] += sum(vectors.stat().st_size for vectors in list_vector_files(file.parent))
         return Health("" if verdict == "ok" else verdict, database["path"].count, sizes, page * free)
     except sqlite3.DatabaseError as error:
         return Health(str(error), 0, {}, 0)

@@ -24,6 +24,8 @@ PROTOCOLS = frozenset({"lsp", "mcp", "rpc"})
 OPTIONS = frozenset({"--help", "--version"})
 LOCAL = "local"
 """Marks, in the table, commands that run in the client's process."""
+STDIO = "stdio"
+"""Marks commands that speak a protocol over standard input and output, in the client's process."""
 ALIASED = frozenset({"--color=auto", "--colour=auto"})
 """The alias that shells of most Linux distributions define for ``fgrep``; also our default."""
 GREP_SHORT = frozenset("EFGPiyvwxchLlnbHoqsZzTUaIrRu0123456789")
@@ -45,14 +47,16 @@ LONGEST_TYPO = 40
 ERROR = 2
 
 
-def read_commands() -> dict[str, tuple[str, str]]:
-    """Return every command in the order of the help, with what its method may do (or LOCAL) and its summary.
+def read_commands() -> dict[str, tuple[str, str, str]]:
+    """Return every command in the order of the help: what its method may do (or LOCAL, STDIO), its summary, its target.
+
+    The target is the ``module:name`` of a function or a group, and the module of a protocol; empty for a method.
 
     The table is generated from the declarations, since the methods and all they stand on take 0.3 s to import.
     """
     with open(os.path.join(os.path.dirname(__file__), "commands.tsv"), "rb") as table:
         rows = (line.split("\t") for line in table.read().decode().splitlines())
-        return {name: (safety, summary) for name, safety, summary in rows}
+        return {name: (safety, summary, target) for name, safety, summary, target in rows}
 
 
 def main() -> int:

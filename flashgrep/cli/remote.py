@@ -10,9 +10,7 @@ from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLa
 from flashgrep.base.path_map import parse_path_map
 from flashgrep.cli.method_commands import PATH_FIELDS, Invocation, Output, parse_line, render
 from flashgrep.methods.text import Style
-from flashgrep.parts.built_in import REGISTRY
-from flashgrep.parts.ripgrep import plan as rg_plan
-from flashgrep.parts.ripgrep.arguments import Call
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
@@ -37,15 +35,9 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         style = Style(is_person=True, color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
-    if argv[:1] == ["rg"]:
-        config = params.get("config")
-        call = Call(
-            argv=argv[1:],
-            cwd=os.fsencode(cwd),
-            config=from_latin1(config) if config else None,
-            readable_input=bool(params.get("readable_input")),
-        )
-        return await rg_plan.answer(context, call)
+    for part in BUILT_IN:
+        if argv and argv[0] in part.client_calls:
+            return await part.client_calls[argv[0]](context, cwd, {**params, "argv": argv[1:]})
     output = parse_line(REGISTRY, argv, width)
     if isinstance(output, Invocation):
         if path_map is not None:

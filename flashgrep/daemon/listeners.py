@@ -28,7 +28,6 @@ from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
 from flashgrep.rpc.unix import serve_unix
 
-HTTP_MODULE = "flashgrep.parts.http.wire.server"
 HTTP_READY_SECONDS = 20.0
 HIGHEST_PORT = 65_535
 
@@ -158,7 +157,9 @@ class HttpListener:
     It is off until requested: its libraries take a second to import and 70 MB of memory.
     """
 
-    def __init__(self, service: Service, listeners: Listeners, token: Callable[[], str]) -> None:
+    def __init__(self, service: Service, listeners: Listeners, token: Callable[[], str], module: str) -> None:
+        """Create it; ``module`` is the name of one that has ``listen``, ``application`` and ``server``, or empty."""
+        self._module = module
         self._service = service
         self._listeners = listeners
         self._token = token
@@ -179,7 +180,9 @@ class HttpListener:
         async with self._lock:
             if self.port is not None:
                 return self.port
-            module: Any = await run_sync(import_module, HTTP_MODULE)
+            if not self._module:
+                raise Unavailable("no HTTP here: the part `http` is left out", reason="part_left_out")
+            module: Any = await run_sync(import_module, self._module)
             try:
                 listener = module.listen(port)
             except OSError as error:

@@ -24,8 +24,7 @@ from flashgrep.daemon.log import Log
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
-from flashgrep.parts.built_in import REGISTRY
-from flashgrep.parts.team.team_link import TeamLink, join_team
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
@@ -97,6 +96,7 @@ class Daemon:
             listeners.tasks.start_soon(listeners.offer_project, root)
 
         return Catalogue(
+            parts=BUILT_IN,
             state_dir=Path(self.paths.state),
             cache_dir=Path(self.paths.cache),
             settings=self.settings,
@@ -112,15 +112,19 @@ class Daemon:
         mcp, settings = self.settings.mcp, self.settings
         named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, named, structured=mcp.structured)
-        http = HttpListener(service, listeners, lambda: read_token(self.paths))
+        modules = [part.http_module for part in BUILT_IN if part.http_module]
+        http = HttpListener(service, listeners, lambda: read_token(self.paths), modules[0] if modules else "")
         control = Control(listeners, catalogue, stopping, self.started)
         extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}
         extensions |= Subscriptions(catalogue).extensions()
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
-        link = TeamLink(settings, self.environ)
+        registry = REGISTRY
+        for part in BUILT_IN:
+            if part.extend_registry is not None:
+                registry = part.extend_registry(registry, settings, self.environ)
         dispatcher = Dispatcher(
-            join_team(REGISTRY, link) if settings.team.url else REGISTRY,
+            registry,
             catalogue,
             log=self.log,
             limits=Limits(

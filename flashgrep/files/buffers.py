@@ -7,7 +7,7 @@ is built for the first question after an edit.
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakSet
 
 import anyio
@@ -16,7 +16,6 @@ from flashgrep.base.errors import Conflict, InvalidParams, InvalidRange, NotFoun
 from flashgrep.base.model import Document, FileStat, Skipped, path_to_text
 from flashgrep.files.columns import PositionEncoding, find_column, measure
 from flashgrep.files.extract import extract
-from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 MOST_BYTES: Final = 8 << 20
 """Bytes of one buffer: as many as one line of a wire can carry."""
@@ -59,7 +58,7 @@ class UnsavedText:
     """A version of the file on disk, and whether it has the same text."""
     is_saved: bool = False
     """Whether the file had the same text at the last question."""
-    parsed: tuple[tuple[str, bytes], FileSymbols | Skipped] | None = None
+    parsed: tuple[tuple[str, bytes], Any] | None = None
     """The language and text of the last question, and their symbols with what was read from them."""
 
 

@@ -27,6 +27,9 @@ from flashgrep.base.errors import (
 
 TEMPORARY = b".flashgrep-tmp-"
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+HASH_SHOWN = 8
+"""Hexadecimal digits of a file's hash that a read for a model shows and a precondition takes: of changes of the file
+one in 4,000 million goes unnoticed."""
 BLOCK = 1 << 20
 
 Kind = Literal["file", "directory", "path"]

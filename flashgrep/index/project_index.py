@@ -10,10 +10,9 @@ from flashgrep.base.damage import Damaged
 from flashgrep.base.own_folders import check_store, identify
 from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
-from flashgrep.index.schema import LateStage
+from flashgrep.index.schema import LateStage, list_vector_files
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer, are_current, drop_old_rows
-from flashgrep.parts.meaning.index.vectors import vector_files
 
 
 class Loaded(NamedTuple):
@@ -94,7 +93,7 @@ def set_aside(file: Path) -> None:
     """Move a store's database away for study, and delete its vectors. Nothing may have the store open."""
     with contextlib.suppress(OSError):
         schema.set_aside(file)
-        for vectors in vector_files(file.parent):
+        for vectors in list_vector_files(file.parent):
             vectors.unlink(missing_ok=True)
 
 

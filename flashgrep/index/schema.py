@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import logging
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -126,6 +127,14 @@ _COUNTERS = {
 LateStage = Literal["symbols", "chunks", "vectors"]
 LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
 """Indexing stages after the grams, each built on the previous one."""
+
+VECTOR_FILE: Final = re.compile(r"vectors-[0-9a-f]{16}\.bin")
+"""Names of the files next to a database that hold the vectors of its chunks."""
+
+
+def list_vector_files(folder: Path) -> list[Path]:
+    """Return all vector files in a store's folder."""
+    return [file for file in folder.glob("vectors-*.bin") if VECTOR_FILE.fullmatch(file.name)]
 
 
 class StageBacklog(NamedTuple):

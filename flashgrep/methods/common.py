@@ -4,19 +4,18 @@ import base64
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any, Final, Literal, NotRequired, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote
 
 import orjson
-from anyio.to_thread import run_sync
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams, NotFound
-from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import (
     MOST_PROJECTS,
     RARE,
@@ -31,22 +30,14 @@ from flashgrep.base.registry import (
 )
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.columns import PositionEncoding
-from flashgrep.files.finder import place_of
 from flashgrep.files.globs import PathFilter
-from flashgrep.project import CurrentView, RevisionView, UnsavedView, View, Workspace
+from flashgrep.project import UnsavedView, Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.path_search import search_near
-from flashgrep.search.snapshot import SearchStats
 
 CHARS_PER_TOKEN: Final = 4
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
 """Characters that make a path a pattern; web frameworks name folders ``[id]``."""
-COUNT_UP_TO = 20_000
-"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
-BARE = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
-MOST_TOLD: Final = 10
-"""Maximum number of files named in a detail."""
-UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
 
@@ -138,10 +129,12 @@ async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
 async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:
     """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
     rev = "HEAD" if rev is None and workspace.is_bare else rev
-    return await current_view(call, workspace) if rev is None else await workspace.revisions.at(rev)
+    if rev is None:
+        return await current_view(call, workspace)
+    return await call.host.searchers.revision(workspace, rev)
 
 
-async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
+async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:
     """Return a project as it is now, with the client's unsaved text for files open in its editor."""
     buffers = buffers_of(call)
     # Nearly always there is no editor, and no lock is taken; locked means that an earlier call is just opening a file
@@ -199,9 +192,17 @@ async def make_path_filter(
 
 def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[str]:
     """Return globs; those that begin with the project's own folder, or one below it, are made relative to it."""
-    root = project_of(view).root if not isinstance(view, RevisionView) else b""
-    base = path_to_text(root + b"/" + under if under else root) + "/"
-    return [f"/{glob.removeprefix(base)}" if root and glob.startswith(base) else glob for glob in globs]
+    if not view.base:
+        return list(globs)
+    folder = view.base + b"/" + under if under else view.base
+    lead = path_to_text(folder) + "/"
+    relative: list[str] = []
+    for glob in globs:
+        if glob.startswith(lead):
+            relative.append("/" + glob.removeprefix(lead))
+        else:
+            relative.append(glob)
+    return relative
 
 
 async def resolve_path(view: View, path: str) -> bytes:
@@ -212,22 +213,10 @@ async def resolve_path(view: View, path: str) -> bytes:
         Forbidden: it is outside the project.
 
     """
-    if isinstance(view, RevisionView):
-        found = view.relative(path_from_json(path))
-        # A revision stores no folders: a folder exists if a file is below it.
-        if view.paths(PathFilter((), (), under=found)):
-            return found
-        missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
-    else:
-        project = project_of(view)
-        try:
-            return await run_sync(place_of, project.root, path, project.options.private)
-        except NotFound as error:
-            missing = error
-        # A new file, never saved: only the editor has it.
-        if isinstance(view, UnsavedView) and view.has(path):
-            return view.locate(path_from_json(path))
-    raise await tell_near(view, missing, path)
+    try:
+        return await view.resolve(path)
+    except NotFound as error:
+        raise await tell_near(view, error, path) from None
 
 
 async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
@@ -322,101 +311,3 @@ class Budget:
                 break
             kept.append(item)
         return kept
-
-
-class Coverage(TypedDict):
-    """What an answer covered, so that an empty list never hides a timeout.
-
-    `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
-    listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: this many files
-    count as they are in the client's editor, where that differs from the disk. `projects`: if several were asked, those
-    that answered, each with its root; numbers are sums then, and `detail` names those that are incomplete.
-    """
-
-    complete: bool
-    fresh: bool
-    files_searched: int
-    files_skipped: dict[str, int]
-    stage: str
-    generation: int
-    took_ms: float
-    detail: NotRequired[str]
-    revision: NotRequired[str]
-    unsaved: NotRequired[int]
-    projects: NotRequired[dict[str, str]]
-
-
-def coverage_of(
-    workspace: View, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None
-) -> Coverage:
-    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
-    if isinstance(workspace, RevisionView):
-        return _coverage_of_revision(workspace, stats, started, keep)
-    view, workspace = workspace, project_of(workspace)
-    tree, since = workspace.tree, workspace.tree.listed_since
-    # Only an answer over a finished listing is complete.
-    is_listed = fresh or (since is not None and since <= started)
-    searched = stats.files_read
-    if stats.complete and since is not None:
-        if keep is None:
-            searched = tree.count() - sum(stats.skipped.values())
-            searched += len(view.find_new()) if isinstance(view, UnsavedView) else 0
-        elif len(tree.table) <= COUNT_UP_TO:
-            # Beyond it the number of files read is reported, and the coverage's text says so.
-            searched = len(view.paths(keep)) - sum(stats.skipped.values())
-    coverage: Coverage = {
-        "complete": stats.complete and is_listed,
-        "fresh": fresh,
-        "files_searched": searched,
-        "files_skipped": tree.with_unread(stats.skipped),
-        "stage": workspace.progress.stage,
-        "generation": workspace.generation,
-        "took_ms": milliseconds_since(started),
-    }
-    behind = ", ".join(map(path_to_text, view.behind[:MOST_TOLD])) if isinstance(view, UnsavedView) else ""
-    unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
-    details = (
-        BARE if workspace.is_bare else workspace.revisions.problem,
-        "" if is_listed else UNLISTED,
-        stats.detail,
-        workspace.freshness.swept_because,
-        workspace.freshness.link_problem,
-        workspace.progress.detail,
-        f"more files than ignore rules leave: {unused}" if unused else "",
-        f"an edit was refused, so the text before it is used; open again: {behind}" if behind else "",
-    )
-    if any(details):
-        coverage["detail"] = "; ".join(filter(None, details))
-    if isinstance(view, UnsavedView):
-        coverage["unsaved"] = sum(not text.is_saved for text in view.texts.values())
-    return coverage
-
-
-def project_of(view: CurrentView) -> Workspace:
-    """Return the project that a view is of."""
-    return view.project if isinstance(view, UnsavedView) else view
-
-
-def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float, keep: PathFilter | None) -> Coverage:
-    unreached = view.known.unreached
-    is_counted = stats.complete and not unreached and (keep is None or len(view.files) <= COUNT_UP_TO)
-    coverage: Coverage = {
-        "complete": stats.complete and not unreached,
-        "fresh": True,
-        "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
-        "files_skipped": stats.skipped,
-        "stage": "ready",
-        # A commit never changes, so it has no generation.
-        "generation": 0,
-        "took_ms": milliseconds_since(started),
-        "revision": view.revision.commit.decode("ascii"),
-    }
-    details = (stats.detail, f"parts of the store do not answer: {', '.join(unreached)}" if unreached else "")
-    if any(details):
-        coverage["detail"] = "; ".join(filter(None, details))
-    return coverage
-
-
-def milliseconds_since(started: float) -> float:
-    """Return the time since ``started`` on the clock of time.perf_counter()."""
-    return round((time.perf_counter() - started) * 1000, 3)

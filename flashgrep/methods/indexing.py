@@ -12,15 +12,13 @@ from typing_extensions import TypedDict
 
 from flashgrep import __version__
 from flashgrep.base.config import Embedding, EmbeddingProvider
-from flashgrep.base.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
+from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import RARE, Call, Handler, Params, PathText, Usage, handler
 from flashgrep.index.reader import NOTHING_STORED
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.methods.common import FilePlace, ProjectParams
 from flashgrep.methods.text import Style, format_time, render_fields
-from flashgrep.parts.meaning.embed import available, open_embedder
-from flashgrep.parts.meaning.embed.providers import HOSTED
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import HOW_TO_GET_A_PROJECT, Catalogue
 
@@ -405,25 +403,11 @@ def difference(before: FileTable, after: FileTable) -> Incremental:
 
 
 async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
-    """Return the settings for a provider; None: keep the current ones.
-
-    Raises:
-        ProviderUnavailable: it does not work here; ``data.available`` names those that do.
-
-    """
+    """Return the settings for a provider; None: keep the current ones; raises ProviderUnavailable."""
     if provider is None:
         return None
-    settings = call.host.settings
-    if provider in HOSTED and provider != settings.embedding.provider:
-        found = await anyio.to_thread.run_sync(available, settings, call.host.environ)
-        here = [name for name in found if name not in HOSTED]
-        message = f"{provider} would send the code to another machine: only the user's own settings can select it"
-        raise ProviderUnavailable(message, available=here, provider=provider)
-    usual = Embedding(provider=provider)  # model and URL of another provider do not apply
-    section = settings.embedding if provider == settings.embedding.provider else usual
-    asked = settings.model_copy(update={"embedding": section})
-    await anyio.to_thread.run_sync(open_embedder, asked, call.host.environ)
-    return section
+    settings: Embedding = await call.host.searchers.embedding(call.host, provider)
+    return settings
 
 
 async def _report(call: Call[Catalogue], workspace: Workspace) -> None:

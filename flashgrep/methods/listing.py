@@ -11,8 +11,10 @@ import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams
-from flashgrep.base.model import path_from_json, path_to_json, path_to_text
+from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
     RARE,
     Call,
@@ -27,12 +29,11 @@ from flashgrep.base.registry import (
     Usage,
     handler,
 )
-from flashgrep.files.finder import FoundFile, Key, Window, find, folder_of
+from flashgrep.files.finder import FoundFile, Key, Window
 from flashgrep.files.globs import GlobOptions, escape_glob
 from flashgrep.methods.common import (
     Below,
     Budget,
-    Coverage,
     Cursor,
     Exclude,
     FilePlace,
@@ -43,21 +44,18 @@ from flashgrep.methods.common import (
     ProjectName,
     ProjectNames,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
     make_relative,
-    milliseconds_since,
-    project_of,
     view_of,
 )
 from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.methods.text import Style, format_time
-from flashgrep.project import RevisionView, UnsavedView, View, Workspace
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.path_search import make_rank_key, search_paths
-from flashgrep.search.snapshot import SearchStats, Snapshot
+from flashgrep.search.snapshot import SearchStats
 
 WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
 """A glob's wildcards."""
@@ -154,7 +152,7 @@ async def _list(
         "total": len(paths),
         "next": encode_cursor(params, end if text else page[-1].decode("latin-1")) if end < len(paths) else None,
         "fuzzy": is_fuzzy,
-        "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
+        "coverage": workspace.coverage(SearchStats(), fresh=fresh, started=started),
     }
     if is_fuzzy:  # their scores are unknown here: the nearest of each project, then the second nearest
         return Page(result, lambda at: start + at, reading=1)
@@ -167,11 +165,7 @@ async def _list(
 
 def list_recent(view: View) -> frozenset[bytes]:
     """Return the files the caller likely has in mind: changed recently, or open in the client's editor."""
-    if isinstance(view, RevisionView):
-        return frozenset()
-    since_ns = time.time_ns() - RECENT_SECONDS * 1_000_000_000
-    changed = project_of(view).tree.find_recent(since_ns, MOST_RECENT)
-    return changed.union(view.texts) if isinstance(view, UnsavedView) else changed
+    return view.list_recent(time.time_ns() - RECENT_SECONDS * 1_000_000_000, MOST_RECENT)
 
 
 def _join_list(result: ListFilesResult, _answers: Sequence[ProjectAnswer[ListFilesResult]]) -> None:
@@ -304,107 +298,110 @@ async def _find(
 ) -> Page[GlobResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    # With a limit and no budget, return that many files.
-    tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
-    root, private = workspace.root, workspace.options.private
     view = await view_of(call, workspace, params.rev)
-    is_known = not isinstance(view, RevisionView) and workspace.tree.is_watched and await workspace.refresh()
-    unsaved = view.texts if isinstance(view, UnsavedView) else {}
+    under = b""
+    if params.path:
+        under = await view.resolve(params.path, folder=True)
+    options = _make_options(view, params, under, among)
+    after = None
+    if params.cursor is not None:
+        after = decode_cursor(params, params.cursor, _read_key)
+    window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
+    page = await view.find_files(options, window, call.deadline)
 
-    def look(snapshot: Snapshot) -> GlobResult:
-        under = b""
-        if params.path and isinstance(view, RevisionView):
-            under = view.relative(path_from_json(params.path))
-        elif params.path:
-            under = folder_of(root, params.path, private)
-        max_depth = params.max_depth if params.recursive else 0
-        options = GlobOptions(
-            include=tuple(make_relative(view, params.include or [params.query], under)),
-            include_field="include" if params.include else "query",
-            # Other projects below the folder searched, to which patterns are relative.
-            exclude=(
-                *make_relative(view, params.exclude, under),
-                *(
-                    "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
-                    for folder in among.nested
-                    if not under or folder.startswith(under + b"/")
-                ),
-            ),
-            extensions=tuple(params.extensions),
-            under=under,
-            max_depth=max_depth,
-            include_hidden=params.include_hidden,
-            follow_symlinks=params.follow_symlinks,
-            case_sensitive=params.case_sensitive,
-            respect_ignore=not params.follow_symlinks if params.respect_ignore is None else params.respect_ignore,
-            private=private,
-            sort_by=params.sort_by,
-            descending=params.sort_order == "desc",
-        )
-        after = None if params.cursor is None else decode_cursor(params, params.cursor, _read_key)
-        window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
-        # If the tree is watched and listed, the files are known; else walk the folders.
-        known = workspace.tree.known(snapshot) if is_known else None
-        if isinstance(view, RevisionView):
-            page = view.find(options, window)
-        else:
-            texts = {path: (len(text.data), text.time_ns) for path, text in unsaved.items() if not text.is_saved}
-            page = find(root, options, window, deadline=call.deadline, known=known, unsaved=texts)
+    files = [_format_file(file) for file in page.files]
+    # With a limit and no budget, that many files are returned.
+    tokens = params.max_tokens
+    if tokens is None and params.limit is None:
+        tokens = call.host.settings.query.max_tokens
+    if tokens is not None:
+        files = Budget(tokens).fit(files, _measure_as_text if call.as_text else _measure_as_json)
+    # Positions count all files found, so that files gone meanwhile do not shift the next page.
+    end = page.end
+    if len(files) < len(page.files):
+        end = page.files[len(files)].at
+    has_more = end < page.total and page.complete
+    cursor = None
+    if has_more and files:
+        key = page.files[len(files) - 1].key
+        value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
+        cursor = encode_cursor(params, value, key.path.decode("latin-1"))
+    coverage: Coverage = {
+        "complete": page.complete,
+        "fresh": True,
+        "files_searched": page.seen,
+        "files_skipped": {"unreadable": page.unreadable} if page.unreadable else {},
+        "stage": workspace.progress.stage,
+        "generation": workspace.generation,
+        "took_ms": milliseconds_since(started),
+    }
+    if view.revision_id is not None:
+        coverage["revision"] = view.revision_id
+    result: GlobResult = {
+        "results": files,
+        "total": page.total,
+        "returned": len(files),
+        "next_offset": end if has_more else None,
+        "next": cursor,
+        "completed": page.complete and not has_more,
+        "options": {
+            **params.model_dump(exclude={"cursor", "project", "projects"}),
+            "root": path_to_text(workspace.root + b"/" + under if under else workspace.root),
+            "project": workspace.name,
+            "includes": params.include or [params.query],
+            "excludes": params.exclude,
+            "max_depth": options.max_depth,
+        },
+        "coverage": coverage,
+    }
+    return Page(result, partial(_rank, params, files))
 
-        files: list[tuple[FoundFile, GlobFile]] = []
-        for one in page.files:
-            file: GlobFile = {
-                **path_to_json(one.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
-                "name": path_to_text(one.path.rpartition(b"/")[2]),
-                "relative_path": path_to_text(one.relative_path),
-                "size": one.size,
-                "modified_unix": one.modified_unix,
-            }
-            files.append((one, file))
-        if tokens is not None:
-            as_text = call.as_text
-            files = Budget(tokens).fit(
-                files, lambda file: len(file[0].path) + TEXT_OVERHEAD if as_text else len(orjson.dumps(file[1])) + 1
-            )
-        # Positions count all files found, so that files gone meanwhile do not shift the next page.
-        end = page.files[len(files)].at if len(files) < len(page.files) else page.end
-        has_more = end < page.total and page.complete
-        cursor = None
-        if has_more and files:
-            key = files[-1][0].key
-            value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
-            cursor = encode_cursor(params, value, key.path.decode("latin-1"))
-        return {
-            "results": [file for _, file in files],
-            "total": page.total,
-            "returned": len(files),
-            "next_offset": end if has_more else None,
-            "next": cursor,
-            "completed": page.complete and not has_more,
-            "options": {
-                **params.model_dump(exclude={"cursor", "project", "projects"}),
-                "root": path_to_text(root + b"/" + under if under else root),
-                "project": workspace.name,
-                "includes": params.include or [params.query],
-                "excludes": params.exclude,
-                "max_depth": max_depth,
-            },
-            "coverage": {
-                "complete": page.complete,
-                "fresh": True,
-                "files_searched": page.seen,
-                "files_skipped": {"unreadable": page.unreadable} if page.unreadable else {},
-                "stage": workspace.progress.stage,
-                "generation": workspace.generation,
-                "took_ms": 0.0,
-            },
-        }
 
-    result = await (workspace if isinstance(view, RevisionView) else view).in_thread(look)
-    if isinstance(view, RevisionView):
-        result["coverage"]["revision"] = view.revision.commit.decode("ascii")
-    result["coverage"]["took_ms"] = milliseconds_since(started)
-    return Page(result, partial(_rank, params, result["results"]))
+def _make_options(view: View, params: GlobParams, under: bytes, among: ProjectSelection) -> GlobOptions:
+    """Return what to find, with patterns relative to ``under``, the folder that is searched."""
+    exclude = make_relative(view, params.exclude, under)
+    # Other projects below the folder have their own answers.
+    for folder in among.nested:
+        if not under:
+            exclude.append("/" + escape_glob(folder))
+        elif folder.startswith(under + b"/"):
+            exclude.append("/" + escape_glob(folder.removeprefix(under + b"/")))
+    respect_ignore = params.respect_ignore
+    if respect_ignore is None:
+        respect_ignore = not params.follow_symlinks
+    return GlobOptions(
+        include=tuple(make_relative(view, params.include or [params.query], under)),
+        include_field="include" if params.include else "query",
+        exclude=tuple(exclude),
+        extensions=tuple(params.extensions),
+        under=under,
+        max_depth=params.max_depth if params.recursive else 0,
+        include_hidden=params.include_hidden,
+        follow_symlinks=params.follow_symlinks,
+        case_sensitive=params.case_sensitive,
+        respect_ignore=respect_ignore,
+        private=view.project.options.private,
+        sort_by=params.sort_by,
+        descending=params.sort_order == "desc",
+    )
+
+
+def _format_file(file: FoundFile) -> GlobFile:
+    return {
+        **path_to_json(file.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "name": path_to_text(file.path.rpartition(b"/")[2]),
+        "relative_path": path_to_text(file.relative_path),
+        "size": file.size,
+        "modified_unix": file.modified_unix,
+    }
+
+
+def _measure_as_text(file: GlobFile) -> int:
+    return len(file["file_path"]) + TEXT_OVERHEAD
+
+
+def _measure_as_json(file: GlobFile) -> int:
+    return len(orjson.dumps(file)) + 1
 
 
 def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:

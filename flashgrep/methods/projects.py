@@ -21,10 +21,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import anyio
 import orjson
 
+from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.base.registry import MOST_PROJECTS, Call, Params
 from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
-from flashgrep.methods.common import CHARS_PER_TOKEN, Coverage, decode_cursor, encode_cursor, milliseconds_since
+from flashgrep.methods.common import CHARS_PER_TOKEN, decode_cursor, encode_cursor
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 

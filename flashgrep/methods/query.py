@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, NotRequired, get_args
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
+from flashgrep.api.view import View
 from flashgrep.base.errors import BadPattern
 from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import RARE, ByteCount, Call, Handler, Params, PatternText, Usage, handler
@@ -18,7 +20,6 @@ from flashgrep.files.columns import Range
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Below,
-    Coverage,
     Cursor,
     Deadline,
     Encoding,
@@ -30,7 +31,6 @@ from flashgrep.methods.common import (
     ProjectName,
     ProjectNames,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
@@ -39,7 +39,7 @@ from flashgrep.methods.common import (
 from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.methods.text import Style, render_hits
 from flashgrep.pattern import Pattern
-from flashgrep.project import View, Workspace
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
@@ -212,14 +212,16 @@ async def _ask(
     settings = call.host.settings.query
     limit = params.limit or settings.default_limit
     chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
-    order = params.order or ("relevance" if params.mode == "smart" else "path")
+    ranking = None
+    if params.order == "relevance" or (params.order is None and params.mode == "smart"):
+        ranking = call.host.searchers.ranking
     answer, pattern, mode = Answer(), None, modes[0]
     # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
     for mode in modes:
         if mode == "words":
             # Include what was saved while earlier interpretations were tried.
             fresh = params.fresh and await workspace.refresh()
-            answer = await workspace.search_words(params.query, limit, keep)
+            answer = await call.host.searchers.words(workspace, params.query, limit, keep)
         else:
             pattern = Pattern(
                 texts=(params.query, *params.any_of),
@@ -234,7 +236,7 @@ async def _ask(
                 pattern=pattern,
                 keep=keep,
                 output=params.output,
-                order=order if params.output == "lines" else "path",
+                ranking=ranking,
                 limit=limit,
                 before=params.context if params.before is None else params.before,
                 after=params.context if params.after is None else params.after,
@@ -256,7 +258,7 @@ async def _ask(
         "total": answer.total,
         "next": None,
         "mode": mode,
-        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
+        "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
     # Only words or parts of names may be meant as a file's name; a regex is not.
     if answer.next is not None:
@@ -321,13 +323,9 @@ def is_regex(text: str) -> bool:
 
 async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:
     """Return the answer, and whether it reflects the disk after the call came in."""
-    # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
-    if params.fresh and isinstance(workspace, Workspace):
-        answer = await workspace.lookups.search_before_listing(question, max_file_size=params.max_file_size)
-        if answer is not None:
-            return answer, True
-    fresh = params.fresh and await workspace.refresh()
-    return await workspace.search(question, max_file_size=params.max_file_size), fresh
+    if params.fresh:
+        return await workspace.search_fresh(question, max_file_size=params.max_file_size)
+    return await workspace.search(question, max_file_size=params.max_file_size), False
 
 
 def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import (
@@ -24,6 +25,7 @@ from flashgrep.base.registry import (
     handler,
 )
 from flashgrep.files.read import SliceQuery, SliceResult
+from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     PATH,
@@ -35,8 +37,6 @@ from flashgrep.methods.common import (
     tell_near,
 )
 from flashgrep.methods.text import Style, span
-from flashgrep.parts.edit.edits import HASH_SHOWN
-from flashgrep.project import View
 from flashgrep.project.catalogue import Catalogue
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
@@ -184,7 +184,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     if not params.targets:
         return await _read_place(call, view, params)
     await view.refresh()
-    left = params.max_tokens or view.editor.limits.read_tokens
+    left = params.max_tokens or view.project.editor.limits.read_tokens
     found: list[SliceResult] = []
     # One after the other: they share the budget.
     for target in params.targets:
@@ -192,7 +192,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
         if not LINES_OF_FILE.fullmatch(target):
             try:
                 # A symbol first: if there is none, treat it as a path, whose error names similar paths.
-                await view.find_definition(target)
+                await call.host.searchers.definition(view, target, b"")
                 asked |= {"symbol_name": target, "symbol_context_lines": 0}
             except NotFound:
                 asked["path"] = target
@@ -240,7 +240,7 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
     if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
         below = await resolve_path(view, params.path) if params.path else path
-        path, first, last, others = await view.find_definition(params.symbol_name, below)
+        path, first, last, others = await call.host.searchers.definition(view, params.symbol_name, below)
         # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines
@@ -248,7 +248,7 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
     # A budget in bytes alone is not narrowed by the default one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:
-        max_tokens = view.editor.limits.read_tokens
+        max_tokens = view.project.editor.limits.read_tokens
     is_standard = params.metadata_level == "standard"
     query = SliceQuery(
         start_line=params.continuation_start_line or start,

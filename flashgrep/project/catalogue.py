@@ -9,13 +9,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from flashgrep.api.part import Part
+from flashgrep.api.searchers import Searchers
+from flashgrep.api.service import HostService, ServiceKey, Services
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.machine import count_cores, release_memory
@@ -27,11 +30,7 @@ from flashgrep.base.scheduler import Scheduler
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Limits
 from flashgrep.files.outside import OutsideWatch
-from flashgrep.parts.git.repository import is_bare
-from flashgrep.parts.meaning.embed.models import Models
-from flashgrep.parts.meaning.embed.static import release
-from flashgrep.parts.navigation.servers.pool import ServerPool
-from flashgrep.parts.symbols.symbol_source import forget_parsed_files
+from flashgrep.files.repositories import is_bare
 from flashgrep.pattern import forget_patterns
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.project.lookup_workers import LookupWorkers
@@ -40,6 +39,7 @@ from flashgrep.project.stores import Stores, find_gone
 from flashgrep.search.ripgrep import ripgrep_of
 
 PROJECTS_FILE = "projects.json"
+ServiceT = TypeVar("ServiceT")
 IDLE_SECONDS = 60.0
 """Seconds after which unused models are unloaded; loading them again takes 0.1 s."""
 FLOOD_SECONDS = 2.0
@@ -72,6 +72,7 @@ class Catalogue:
         state_dir: Path,
         cache_dir: Path | None = None,
         settings: Settings,
+        parts: Sequence[Part],
         settings_for: Callable[[Path], Loaded] | None = None,
         on_open: Callable[[Path], None] | None = None,
         on_forget: Callable[[Path], None] | None = None,
@@ -88,8 +89,10 @@ class Catalogue:
         self.environ = environ or {}
         self.buffers = WeakSet[Buffers]()
         """Of all connections."""
-        self.models = Models(settings, self.environ)
         self.settings = settings
+        self.parts = parts
+        self.searchers = Searchers.join(part.searchers for part in parts)
+        """Questions that parts answer."""
         self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))
         self._on_open = on_open or (lambda _root: None)
         self._on_forget = on_forget or (lambda _root: None)
@@ -107,10 +110,9 @@ class Catalogue:
         self._scheduler = Scheduler(self._workers)
         self._stores = Stores()
         self._outside = OutsideWatch()
-        languages = settings.servers.languages
-        self._servers = ServerPool(languages, self.environ) if languages else None
         self._former: set[Path] = set()
         """Roots of projects whose index from an earlier version was removed."""
+        self._services = Services[HostService].make((part.host_services for part in parts), self)
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -126,8 +128,8 @@ class Catalogue:
         for workspace in list(self._open.values()):  # some may be closed meanwhile
             await workspace.close()
         self._workers.close()
-        if self._servers is not None:
-            self._servers.close()
+        for service in self._services:
+            service.close()
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
@@ -145,7 +147,7 @@ class Catalogue:
     def _drop_caches(self) -> None:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
         forget_patterns()
-        forget_parsed_files()
+        self.forget_caches()
         for reader in filter(None, (workspace.index.reader for workspace in self._open.values())):
             reader.shrink()
         gc.collect()  # hardly ever done before (cli.run_daemon.COLLECT_AFTER): all threads wait, 60 to 80 ms
@@ -158,8 +160,8 @@ class Catalogue:
             await anyio.sleep(IDLE_SECONDS)
             if any(workspace.is_lost() for workspace in self._open.values()) or find_idle(self._open.values()):
                 await self.tidy()
-            if self._servers is not None:
-                self._servers.rest()
+            for service in self._services:
+                service.rest()
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             # A few questions can leave as much: ten about callers in 15,000 C files left 60 MB.
             is_over = forgotten_at < (self._scheduler.ended_at or 0) <= anyio.current_time() - IDLE_SECONDS
@@ -167,9 +169,19 @@ class Catalogue:
                 self._drop_caches()
                 forgotten_at = anyio.current_time()
             if rested:
-                release()
+                for service in self._services:
+                    service.forget_models()
             if rested or is_over:
                 release_memory()
+
+    def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return what a part keeps for all projects; raises Unavailable if the part is left out."""
+        return self._services.find(key)
+
+    def forget_caches(self) -> None:
+        """Drop what parts derived from texts and indexes."""
+        for service in self._services:
+            service.forget_caches()
 
     def is_known(self, project: str) -> bool:
         """Return whether it is the name of a project, or a path."""
@@ -434,7 +446,8 @@ class Catalogue:
             workers=self._workers,
             stores=self._stores,
             outside=self._outside,
-            servers=self._servers,
+            parts=self.parts,
+            host=self,
         )
         if root in self._former:
             workspace.progress.detail = "reindexed: the index of an earlier version is not used"

@@ -23,7 +23,6 @@ from flashgrep.files.walk import Walker
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import MOST_UNREADABLE, Unreadable
 from flashgrep.indexer.progress import Progress
-from flashgrep.parts.symbols.symbol_source import forget_parsed_files
 from flashgrep.project.file_tree import Tree
 from flashgrep.project.freshness import Freshness
 from flashgrep.project.lookup_workers import Loaded, LookupWorker, LookupWorkers
@@ -115,7 +114,6 @@ class Lookups:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
             await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
-            forget_parsed_files()  # damaged symbols, kept by their text
         except sqlite3.OperationalError as error:  # it is locked, or cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
             # An interrupt means a long lookup, and nothing about the index.

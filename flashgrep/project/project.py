@@ -6,20 +6,28 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
-from flashgrep.base.errors import Busy
+from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.part import Part
+from flashgrep.api.service import ProjectService, ServiceKey, Services
+from flashgrep.base.errors import Busy, TooLarge
+from flashgrep.base.model import path_to_text
 from flashgrep.base.own_folders import PrivateFolders, writes_folder
 from flashgrep.base.scheduler import Scheduler
 from flashgrep.files.editor import Editor, Limits
-from flashgrep.files.globs import PathFilter
-from flashgrep.files.openat import RootFolder
+from flashgrep.files.finder import GlobPage, Window, find, folder_of, place_of
+from flashgrep.files.globs import GlobOptions, PathFilter
+from flashgrep.files.openat import Descriptor, RootFolder
 from flashgrep.files.outside import OutsideWatch
 from flashgrep.files.read import SliceQuery, SliceResult, read_slice
+from flashgrep.files.repositories import is_bare
 from flashgrep.files.root import Root
+from flashgrep.files.system import read_all
 from flashgrep.files.walk import Walker, WalkOptions
 from flashgrep.files.watch import watch
 from flashgrep.index.project_index import ProjectIndex
@@ -28,17 +36,6 @@ from flashgrep.index.schema import LATE_STAGES
 from flashgrep.indexer.index_scheduler import ProjectIndexing
 from flashgrep.indexer.job import ProjectJob, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
-from flashgrep.parts.edit.journal import recover
-from flashgrep.parts.git.repository import is_bare
-from flashgrep.parts.git.revisions import Revisions
-from flashgrep.parts.meaning.search.chunk_index import MeaningIndex
-from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
-from flashgrep.parts.meaning.search.word_search import search_words, show_best_lines
-from flashgrep.parts.navigation.scip import scip_store as scip
-from flashgrep.parts.navigation.servers.pool import ServerPool
-from flashgrep.parts.specs.search import SpecVectors
-from flashgrep.parts.symbols.symbol_search import BestDefinition, find_best_definition
-from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.file_tree import Tree
 from flashgrep.project.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.project.lookup_workers import LookupWorkers
@@ -46,7 +43,7 @@ from flashgrep.project.lookups import Lookups
 from flashgrep.project.stores import Stores
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.ripgrep import Ripgrep
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import SearchStats, Snapshot
 
 MOST_UNASKED = 32
 """At most this many stay open: each holds an inotify queue, of which Linux allows 128 per user, editors included."""
@@ -56,15 +53,13 @@ UNASKED_SECONDS = 1800.0
 END_SECONDS = 5.0
 """Time for background work to end, which it does at its next wait."""
 
+COUNT_UP_TO: Final = 20_000
+"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
+UNLISTED: Final = "the project's files have not all been listed yet"
+BARE: Final = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
+
 ResultT = TypeVar("ResultT")
-
-Prepare = Callable[[Snapshot], Snapshot]
-"""Derives the snapshot of a view from the project's."""
-
-
-def _leave(snapshot: Snapshot) -> Snapshot:
-    """Return the project's own."""
-    return snapshot
+ServiceT = TypeVar("ServiceT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +95,13 @@ class WorkspaceOptions:
     """Whether an index is built and kept up to date; without one everything is found by scanning."""
 
 
+class ServiceHost(Protocol):
+    """What parts keep for all projects."""
+
+    def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return what a part keeps; raises Unavailable if the part is left out."""
+
+
 class Workspace:
     """One open project."""
 
@@ -114,11 +116,14 @@ class Workspace:
         workers: LookupWorkers | None = None,
         stores: Stores | None = None,
         outside: OutsideWatch | None = None,
-        servers: ServerPool | None = None,
+        parts: Sequence[Part] = (),
+        host: ServiceHost | None = None,
     ) -> None:
         """``ripgrep`` scans, if installed; the following arguments are shared by a daemon's projects."""
         self.name = name
         self.root = root
+        self.host = host
+        """What its parts keep for all projects; None: it is opened alone."""
         self.path = Path(os.fsdecode(root))
         self.options = options
         self._ripgrep = ripgrep
@@ -145,8 +150,6 @@ class Workspace:
         self.indexing = ProjectIndexing(
             job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
         )
-        self.meaning = MeaningIndex(self.index.file.parent, root, options.embedding, options.environ)
-        self.revisions = Revisions(self, self._folder, options.environ)
         self.asked_at = anyio.current_time()
         """When somebody last wanted the project."""
         self.subscribers = 0
@@ -154,16 +157,24 @@ class Workspace:
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = True
-        self.spec_vectors = SpecVectors()
-        own = writes_folder(options.state_dir, root)
-        self._scip = own / scip.FILE
-        self._servers = servers
-        self.editor = Editor(Root(root, os.fsencode(own), options.private), options.limits)
+        self.own_folder = writes_folder(options.state_dir, root)
+        """Holds what is kept for the project besides its index: journals of writes, imported symbols."""
+        self.editor = Editor(Root(root, os.fsencode(self.own_folder), options.private), options.limits)
+        self._services = Services[ProjectService].make((part.project_services for part in parts), self)
 
     @property
     def generation(self) -> int:
         """The index's generation; grows with each stored batch."""
         return self.tree.generation
+
+    @property
+    def folder(self) -> RootFolder:
+        """The root as it was opened."""
+        return self._folder
+
+    def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return what a part keeps for the project; raises Unavailable if the part is left out."""
+        return self._services.find(key)
 
     @property
     def is_closed(self) -> bool:
@@ -177,7 +188,8 @@ class Workspace:
         if not self.options.indexes:
             self.progress.enter("failed", "nothing is indexed: no daemon runs")
         try:
-            await anyio.to_thread.run_sync(recover, self.editor.root)
+            for service in self._services:
+                await anyio.to_thread.run_sync(service.recover)
             await self.store.join(self, tasks, indexes=self.options.indexes)
         except BaseException:
             self._ended.set()
@@ -192,10 +204,9 @@ class Workspace:
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
         await self.store.leave(self)
-        if self._servers is not None:
-            self._servers.end_servers(self.root)
         self.lookups.close()
-        self.revisions.close()
+        for service in self._services:
+            service.close()
         self._watcher.close()
         self.editor.close()
         self.index.close()
@@ -232,7 +243,8 @@ class Workspace:
 
     def drop_index(self, why: str) -> None:
         """Close the index; it is set aside."""
-        self.meaning.forget()
+        for service in self._services:
+            service.forget_index()
         self.index.close()
         self.progress.detail = f"index set aside: {why}"
 
@@ -276,6 +288,39 @@ class Workspace:
 
     # Questions
 
+    @property
+    def project(self) -> "Workspace":
+        """The project that this view is of: itself."""
+        return self
+
+    @property
+    def revision_id(self) -> None:
+        """None: the files as they are now."""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """True: its texts are the files on disk."""
+        return True
+
+    @property
+    def is_stored(self) -> bool:
+        """False: it can be asked by meaning only once it is indexed."""
+        return False
+
+    @property
+    def base(self) -> bytes:
+        """The root: globs may begin with it."""
+        return self.root
+
+    @property
+    def stages(self) -> Collection[str]:
+        """The late stages of the index that have all texts."""
+        return self.indexing.done
+
+    def count_extra(self) -> int:
+        """Return 0: no file is searched that is not on disk."""
+        return 0
+
     def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""
         tree = self.tree
@@ -290,8 +335,7 @@ class Workspace:
             self._ripgrep,
             parsed="symbols" in self.indexing.done,
             parsed_to=self.indexing.parsed_to,
-            scip=self._scip,
-            servers=self._servers,
+            sources=tuple(service.open_source for service in self._services),
         )
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
@@ -305,35 +349,85 @@ class Workspace:
         """
         return await self.lookups.search(question, max_file_size)
 
+    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+        """Answer an exact question after a refresh; return also whether the answer equals the disk."""
+        # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
+        answer = await self.lookups.search_before_listing(question, max_file_size=max_file_size)
+        if answer is not None:
+            return answer, True
+        fresh = await self.refresh()
+        return await self.search(question, max_file_size=max_file_size), fresh
+
+    async def resolve(self, path: str, *, folder: bool = False) -> bytes:
+        """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
+        find = folder_of if folder else place_of
+        return await anyio.to_thread.run_sync(find, self.root, path, self.options.private)
+
+    async def read(self, path: bytes, most: int) -> bytes:
+        """Return a file's bytes; raises as ``Root.open_file``, and TooLarge beyond ``most`` bytes."""
+
+        def read_file() -> bytes:
+            descriptor, status, _ = self.editor.root.open_file(path)
+            with Descriptor(descriptor):
+                if status.st_size > most:
+                    message = f"too large to send: {path_to_text(path)}"
+                    raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=most)
+                return read_all(descriptor, status.st_size)
+
+        return await anyio.to_thread.run_sync(read_file)
+
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         """Return lines of a file; raises as ``files.read.read_slice``."""
         return await self.in_turn(partial(read_slice, self.editor, path, query))
 
-    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
-        """Return the best definition of a name; raises as ``find_best_definition``."""
-        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
+    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+        """Return the files that match wildcards; ``deadline`` is on the clock of time.monotonic()."""
+        is_known = self.tree.is_watched and await self.refresh()
 
-    async def search_words(self, text: str, limit: int, keep: PathFilter | None, prepare: Prepare = _leave) -> Answer:
-        """Return the best lines for words: of the best chunks once all texts have chunks."""
-        if "chunks" not in self.indexing.done:
-            return await self.in_thread(lambda snapshot: search_words(prepare(snapshot), text, limit, keep))
-        found = await self.search_by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep), prepare)
-        return show_best_lines(found.results, text)
+        def look(snapshot: Snapshot) -> GlobPage:
+            return self.find_in(snapshot, options, window, deadline, is_known=is_known)
 
-    async def search_by_meaning(self, question: MeaningQuestion, prepare: Prepare = _leave) -> MeaningAnswer:
-        """Return the chunks that answer a question best; ``prepare``: returns the snapshot that is asked."""
-        answer = await self.in_thread(lambda snapshot: MeaningSearch(prepare(snapshot), self.meaning, question).run())
-        if answer.damaged:
-            self.indexing.make_vectors_anew()
-        return answer
+        return await self.in_thread(look)
+
+    def find_in(
+        self,
+        snapshot: Snapshot,
+        options: GlobOptions,
+        window: Window,
+        deadline: float | None,
+        *,
+        is_known: bool,
+        unsaved: Mapping[bytes, tuple[int, int]] = MappingProxyType({}),
+    ) -> GlobPage:
+        """Return the files of a snapshot that match wildcards; call it in a thread.
+
+        ``is_known``: the tree is watched and listed, so that only files are looked at that match; else the folders are
+        walked. ``unsaved``: sizes in bytes and times in nanoseconds that replace those on disk.
+        """
+        known = self.tree.known(snapshot) if is_known else None
+        return find(self.root, options, window, deadline=deadline, known=known, unsaved=unsaved)
+
+    def list_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
+        """Return the files changed since a time, at most so many."""
+        return self.tree.find_recent(since_ns, most)
+
+    def make_vectors_anew(self) -> None:
+        """Make the vectors anew: those that are stored cannot be read."""
+        self.indexing.make_vectors_anew()
+
+    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+        """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+        return cover_tree(self, self, stats, fresh=fresh, started=started, keep=keep)
 
     def rest(self, seconds: float) -> bool:
         """Free memory that no question has needed for this long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
-        return self.revisions.rest(seconds) | self.meaning.rest(seconds)
+        rested = [service.rest(seconds) for service in self._services]
+        return any(rested)
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
         """Run a lookup in a thread; a damaged index is set aside, and the lookup repeated without it."""
+        del symbols  # all texts are indexed with them
         return await self.lookups.run(ask)
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
@@ -390,7 +484,8 @@ class Workspace:
     def embed_by(self, embedding: str) -> None:
         """Create vectors with the embedder of other settings; the old ones serve until they are ready."""
         if embedding != self.embedding:
-            self.meaning.embed_by(embedding)
+            for service in self._services:
+                service.change_embedding(embedding)
             self.indexing.embed_by(embedding)
 
     async def rebuild(self) -> None:
@@ -399,6 +494,11 @@ class Workspace:
             await self.start_anew("rebuild was asked for")
         self.progress.enter("listing")
         self.indexing.poke()
+
+    def find_problem(self) -> str:
+        """Return what parts have to say to a reader of an answer; empty if nothing."""
+        problems = [service.problem for service in self._services]
+        return "; ".join(filter(None, problems))
 
     def facts(self) -> dict[str, Any]:
         """Return the state of watching and indexing, for people."""
@@ -409,6 +509,63 @@ class Workspace:
             "indexer_pid": self.store.scheduler.pid,
             "root_gone": self.tree.gone,
         }
+
+
+class TreeView(Protocol):
+    """A view of a work tree: as it is on disk, or with unsaved texts."""
+
+    def count_extra(self) -> int:
+        """Return how many files are searched that are not on disk."""
+
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> Sequence[bytes]:
+        """Return the files, by path."""
+
+
+def cover_tree(
+    project: Workspace,
+    view: TreeView,
+    stats: SearchStats,
+    *,
+    fresh: bool,
+    started: float,
+    keep: PathFilter | None,
+) -> Coverage:
+    """Return the coverage of an answer about a work tree; ``started`` on the clock of time.perf_counter()."""
+    tree = project.tree
+    since = tree.listed_since
+    # Only an answer over a finished listing is complete.
+    is_listed = fresh or (since is not None and since <= started)
+    searched = stats.files_read
+    if stats.complete and since is not None:
+        declined = sum(stats.skipped.values())
+        if keep is None:
+            searched = tree.count() + view.count_extra() - declined
+        elif len(tree.table) <= COUNT_UP_TO:
+            # Beyond it the number of files read is reported, and the coverage's text says so.
+            searched = len(view.paths(keep)) - declined
+    coverage: Coverage = {
+        "complete": stats.complete and is_listed,
+        "fresh": fresh,
+        "files_searched": searched,
+        "files_skipped": tree.with_unread(stats.skipped),
+        "stage": project.progress.stage,
+        "generation": project.generation,
+        "took_ms": milliseconds_since(started),
+    }
+    details = [
+        BARE if project.is_bare else project.find_problem(),
+        "" if is_listed else UNLISTED,
+        stats.detail,
+        project.freshness.swept_because,
+        project.freshness.link_problem,
+        project.progress.detail,
+    ]
+    unused = project.walker.unused_rules().encode("utf-8", "replace").decode()
+    if unused:
+        details.append(f"more files than ignore rules leave: {unused}")
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
+    return coverage
 
 
 def find_idle(projects: Collection[Workspace]) -> list[Workspace]:

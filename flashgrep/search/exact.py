@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import chain, dropwhile, filterfalse, islice
 from typing import Any, Literal, NamedTuple
 
@@ -85,7 +84,8 @@ class Question:
     pattern: Pattern
     keep: Callable[[bytes], bool] | None = None
     output: Output = "lines"
-    order: Order = "path"
+    ranking: "Ranking | None" = None
+    """Finds the lines in an order of its own, best first; None: all by path. A function of a module, for workers."""
     limit: int = 10
     before: int = 0
     after: int = 0
@@ -374,13 +374,16 @@ class Search:
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
 
+Ranking = Callable[[Snapshot, Question], Answer]
+"""Answers a question for lines, best first."""
+
+
 def search(snapshot: Snapshot, question: Question) -> Answer:
-    """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
-    if question.order != "relevance" or question.output != "lines":
+    """Answer a question, lines in the order of its ranking or all by path; raises as ``Search.run``."""
+    if question.ranking is None or question.output != "lines":
         answer = Search(snapshot, question).run()
     else:
-        # Imported here because ranking parses files: its modules take a third of a lookup worker's start.
-        answer = import_module("flashgrep.parts.symbols.relevance").search_by_relevance(snapshot, question)
+        answer = question.ranking(snapshot, question)
     if question.as_json and len(answer.results) > ENCODED_FROM:
         parts: list[bytes] = []
         for start in range(0, len(answer.results), ENCODED_FROM):

@@ -1,8 +1,7 @@
 """A project as one question sees it: its file table, its index, paths changed since, and its files on disk."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,9 +14,8 @@ from flashgrep.index.reader import Reader, TextIndex
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.search.ripgrep import Ripgrep
 
-if TYPE_CHECKING:  # lookup workers use neither, and start sooner without
+if TYPE_CHECKING:  # lookup workers do not use it, and start sooner without
     from flashgrep.files.buffers import UnsavedText
-    from flashgrep.parts.navigation.servers.pool import ServerPool
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of the file table, ascending: files by path."""
@@ -67,10 +65,8 @@ class Snapshot:
     """Texts of the table up to this number have their symbols in the index."""
     unsaved: Mapping[bytes, "UnsavedText"] = field(default_factory=dict)
     """Texts of the client's editor, by path; they replace the versions on disk."""
-    scip: Path | None = None
-    """Where the user's imported indexes are, if they are to be used."""
-    servers: "ServerPool | None" = None
-    """The language servers that the user allows."""
+    sources: Sequence[Callable[["Snapshot"], Any]] = ()
+    """Each returns what else knows the meaning of names (a ``SymbolSource``), or None."""
     files: RootFiles = field(init=False)
     """Opens the project's files while the snapshot is in use."""
 

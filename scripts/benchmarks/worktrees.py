@@ -20,6 +20,7 @@ from pathlib import Path
 import anyio
 
 from flashgrep.base.config import Settings
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
 from scripts.benchmarks.private import Client, Private, adopt, private_daemon, wait_until
 from scripts.benchmarks.targets import targets_for
@@ -59,7 +60,7 @@ async def compare(base: Path, steps: int, seed: int) -> int:
     print(f"seed {seed}", flush=True)
     root = base / "main"
     git(base, "init", "-q", str(root))
-    async with Catalogue(state_dir=base / "state", settings=Settings()) as projects:
+    async with Catalogue(parts=BUILT_IN, state_dir=base / "state", settings=Settings()) as projects:
         trees = WorkTrees(projects, root, base, random.Random(seed))  # noqa: S311 - a seed makes the case again
         trees.start()
         for step in range(1, steps + 1):

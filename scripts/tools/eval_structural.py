@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import anyio
 
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.parts.structural.structural_search import (
     StructuralAnswer,
     StructuralQuestion,
@@ -99,7 +100,7 @@ async def compare(root: Path, language: str) -> int:
     differ, names = 0, choose_languages([language])
     with tempfile.TemporaryDirectory() as user:
         options = WorkspaceOptions(state_dir=Path(user) / "state", cache_dir=Path(user) / "cache")
-        workspace = Workspace("compared", os.fsencode(root), options)
+        workspace = Workspace("compared", os.fsencode(root), options, parts=BUILT_IN)
         async with anyio.create_task_group() as tasks:
             await workspace.open(tasks)
             await workspace.wait_parsed()

@@ -29,7 +29,9 @@ from typing import Any, Final
 import anyio
 
 from flashgrep.base.languages import language_of
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.search.exact import Question, search
@@ -177,13 +179,13 @@ async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[s
             raise SystemExit(f"{folder}: no such names are defined")
         options = WorkspaceOptions(state_dir=Path(base) / "state", cache_dir=Path(base) / "cache", workers=2)
         async with anyio.create_task_group() as tasks:
-            workspace = Workspace("eval", os.fsencode(root), options)
+            workspace = Workspace("eval", os.fsencode(root), options, parts=BUILT_IN)
             await workspace.open(tasks)
             await workspace.wait_parsed()
             ranks: dict[str, list[int]] = {"plain": [], "led": []}
             took: dict[str, list[float]] = {"plain": [], "led": []}
             for name, places in truth.items():
-                question = Question(pattern=Pattern(texts=(name,), mode="literal"), order="relevance")
+                question = Question(pattern=Pattern(texts=(name,), mode="literal"), ranking=search_by_relevance)
                 views = {"plain": replace(workspace.snapshot(), parsed_to=0), "led": workspace.snapshot()}
                 for way in ("plain", "led") * 2:
                     started = time.perf_counter()

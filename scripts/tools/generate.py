@@ -17,9 +17,9 @@ from flashgrep.base.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.base.registry import Handler
 from flashgrep.base.vocabulary import FLAGS, SYNONYMS
-from flashgrep.cli.commands import LOCAL_COMMANDS, load_command
-from flashgrep.cli.launcher import LOCAL
-from flashgrep.parts.built_in import BUILT_IN, REGISTRY
+from flashgrep.cli.commands import load_target
+from flashgrep.cli.launcher import LOCAL, STDIO
+from flashgrep.parts.built_in import BUILT_IN, CORE, REGISTRY
 
 HEAD = """# flashgrep: reference of methods
 
@@ -191,11 +191,15 @@ def _ripgrep_flags() -> str:
 
 
 def _commands() -> str:
-    """Return all commands, one per line, tab-separated: name, its safety or "local", and the first line of its help."""
-    rows: list[tuple[str, str, str]] = [
-        (handler.command, handler.safety, REGISTRY.name_commands(handler.summary)) for handler in REGISTRY
-    ]
-    rows += [(name, LOCAL, load_command(name).help.partition("\n")[0]) for name in LOCAL_COMMANDS]
+    """Return all commands, one per line, tab-separated: name, safety or kind, first line of its help, target."""
+    rows: list[tuple[str, str, str, str]] = []
+    for handler in REGISTRY:
+        rows.append((handler.command, handler.safety, REGISTRY.name_commands(handler.summary), ""))
+    for part in (CORE, *BUILT_IN):
+        for name, target in part.commands.items():
+            rows.append((name, LOCAL, load_target(name, target).help.partition("\n")[0], target))
+        for name, protocol in part.protocols.items():
+            rows.append((name, STDIO, protocol.summary, protocol.module))
     return "".join("\t".join(row) + "\n" for row in rows)
 
 

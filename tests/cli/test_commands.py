@@ -255,7 +255,7 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
 def test_every_method_has_its_command_and_the_client_knows_it() -> None:
     known = read_commands()
     summaries = {handler: REGISTRY.name_commands(handler.summary) for handler in REGISTRY}
-    assert all(known[handler.command] == (handler.safety, summary) for handler, summary in summaries.items())
+    assert all(known[handler.command] == (handler.safety, summary, "") for handler, summary in summaries.items())
 
 
 def test_the_entry_points_are_executable() -> None:

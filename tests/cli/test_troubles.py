@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from flashgrep.api.part import CheckResult
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.own_folders import INDEX, store_folder
 from flashgrep.cli.daemon_client import status_rows
-from flashgrep.cli.doctor import CheckResult, check_machine, check_project
+from flashgrep.cli.doctor import check_machine, check_project
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 

@@ -15,6 +15,7 @@ import anyio.lowlevel
 
 from flashgrep.base.config import Settings
 from flashgrep.base.own_folders import INDEX, make_store, store_folder
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.mcp_clients import shim_wire
@@ -35,7 +36,7 @@ async def test_an_open_project_does_not_wait_for_one_that_is_being_opened(projec
     with sqlite3.connect(index, isolation_level=None) as holder:
         holder.execute("CREATE TABLE mine (x)")
         holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
             await catalogue.open(str(ready))
 
             async def take(root: Path) -> None:

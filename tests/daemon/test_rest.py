@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from flashgrep.base.config import Settings
 from flashgrep.base.registry import Call, Session
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.parts.symbols.symbol_source import forget_parsed_files, parse_and_keep
 from flashgrep.project import catalogue as module
 from flashgrep.project import project
@@ -35,7 +35,7 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
     forget_parsed_files()
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")
         call = Call(catalogue, Session(projects=(str(root),)))
@@ -59,7 +59,7 @@ async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_ask
     for root in roots:
         root.mkdir()
         (root / "a.txt").write_text("before\n")
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         first, subscribed, last = [await catalogue.open(str(root)) for root in roots]
         subscribed.subscribers = 1
         with anyio.fail_after(BOUND):

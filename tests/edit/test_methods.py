@@ -18,6 +18,7 @@ import anyio.lowlevel
 import pytest
 from pydantic import TypeAdapter
 
+from flashgrep.api.searchers import BestDefinition, Searchers
 from flashgrep.base.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
 from flashgrep.base.registry import Call, Capabilities, Registry, Session
 from flashgrep.files.buffers import Buffers
@@ -26,7 +27,6 @@ from flashgrep.files.read import SliceQuery, SliceResult, read_slice
 from flashgrep.methods import reading
 from flashgrep.parts.edit import file_methods, files
 from flashgrep.parts.edit import methods as editing
-from flashgrep.parts.symbols.symbol_search import BestDefinition
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")
@@ -58,8 +58,11 @@ class Workspace:
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         return read_slice(self.editor, path, query)
 
-    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
-        assert not under
+    @property
+    def project(self) -> "Workspace":
+        return self
+
+    async def find_definition(self, name: str) -> BestDefinition:
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
         found = [number for number, line in enumerate(lines, 1) if re.match(rf"def {name}\b", line)]
         if not found:
@@ -73,6 +76,13 @@ class Host:
 
     project: Workspace
     buffers: WeakSet[Buffers] = field(default_factory=WeakSet)
+
+    @property
+    def searchers(self) -> Searchers:
+        async def find_definition(_view: object, name: str, _under: bytes) -> BestDefinition:
+            return await self.project.find_definition(name)
+
+        return Searchers(definition=find_definition)
 
     async def workspace(self, _call: Call[Any], _name: str | None) -> Workspace:
         return self.project

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from flashgrep.base.damage import Damaged, inflate
 from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.parts.symbols.parse import unpack
+from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.symbols.symbol_source import forget_parsed_files
 from flashgrep.project import Workspace
 from tests.support.meaning import FILES, settled
@@ -78,12 +80,12 @@ async def healed(workspace: Workspace) -> None:
 
 async def defines_the_cart(workspace: Workspace) -> None:
     """See that symbols answer."""
-    assert (await workspace.find_definition("Cart"))[:3] == (b"shop/cart.py", 4, 16)
+    assert (await find_definition(workspace, "Cart"))[:3] == (b"shop/cart.py", 4, 16)
 
 
 async def hashes_passwords(workspace: Workspace) -> None:
     """See that chunks answer."""
-    found = await workspace.search_by_meaning(MeaningQuestion(text="hash a password", limit=1))
+    found = await search_by_meaning(workspace, MeaningQuestion(text="hash a password", limit=1))
     assert [piece.path for piece in found.results] == [b"shop/passwords.py"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from flashgrep.base.model import Document
 from flashgrep.parts.git.changes import FileChange, State, compare_states, describe_change, find_hunks
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.project import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.support.git import commit, diff, diff_revision, git
@@ -62,7 +63,7 @@ def look(old: State, new: State) -> list[FileChange]:
 
 async def told_by_us(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
     assert await workspace.refresh()
-    assert await workspace.revisions.compare(rev, look) is not None
+    assert await workspace.service(REVISIONS).compare(rev, look) is not None
     return await diff_revision(workspace, rev)
 
 

@@ -11,6 +11,7 @@ from flashgrep.methods.text import Style
 from flashgrep.parts.git import repository
 from flashgrep.parts.git.history_methods import render_revisions
 from flashgrep.parts.git.repository import Repository
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.project import Workspace
 from tests.conftest import DaemonAtHand
 from tests.support.git import commit, git
@@ -33,12 +34,14 @@ async def test_commits_are_those_of_git_log(root: Path, workspace: Workspace) ->
     for path in (b"", b"a.txt", b"src/deep", b"src/2.py", b"none"):
         expected = git(root, "log", "--format=%H", "--", *([os.fsdecode(path)] if path else [])).decode().split()
         for skip in (0, 1):
-            found = await workspace.revisions.ask_repository(
+            found = await workspace.service(REVISIONS).ask_repository(
                 lambda asked, path=path, skip=skip: repository.list_commits(asked, "HEAD", path, skip, 3)  # type: ignore[misc]
             )
             assert [one.name for one in found] == expected[skip : skip + 3]
     newest = (
-        await workspace.revisions.ask_repository(lambda asked: repository.list_commits(asked, "HEAD", b"", 0, 4))
+        await workspace.service(REVISIONS).ask_repository(
+            lambda asked: repository.list_commits(asked, "HEAD", b"", 0, 4)
+        )
     )[0]
     assert newest.subject == SUBJECTS[-1][: repository.MOST_SUBJECT]
     assert newest.author == "a"
@@ -46,7 +49,7 @@ async def test_commits_are_those_of_git_log(root: Path, workspace: Workspace) ->
 
 async def test_every_line_is_from_the_commit_that_git_blame_says(root: Path, workspace: Workspace) -> None:
     expected = [line.split()[0].lstrip("^") for line in git(root, "blame", "-l", "a.txt").decode().splitlines()]
-    runs, commits = await workspace.revisions.ask_repository(
+    runs, commits = await workspace.service(REVISIONS).ask_repository(
         lambda asked: repository.blame(asked, "HEAD", b"a.txt", (1, 500))
     )
     found = {run.start + at: run.commit for run in runs for at in range(run.lines)}
@@ -59,7 +62,7 @@ async def test_every_line_is_from_the_commit_that_git_blame_says(root: Path, wor
 async def test_names_are_branches_and_tags_with_their_commits(root: Path, workspace: Workspace) -> None:
     git(root, "branch", "side/branch", "HEAD~1")
     git(root, "tag", "-a", "-m", "x", "v1", "HEAD~2")
-    found = await workspace.revisions.ask_repository(lambda asked: repository.list_names(asked, 10))
+    found = await workspace.service(REVISIONS).ask_repository(lambda asked: repository.list_names(asked, 10))
     names = {(one.kind, one.name): one.commit for one in found}
     assert names["branch", "side/branch"] == git(root, "rev-parse", "HEAD~1").decode().strip()
     assert names["tag", "v1"] == git(root, "rev-parse", "HEAD~2").decode().strip()
@@ -71,7 +74,7 @@ async def test_what_is_no_revision_reaches_no_option_of_git(workspace: Workspace
         return repository.list_commits(asked, rev, b"", 0, 3)
 
     with pytest.raises(FlashgrepError):
-        await workspace.revisions.ask_repository(ask)
+        await workspace.service(REVISIONS).ask_repository(ask)
 
 
 async def test_a_repository_without_a_commit_is_reported_as_such(tmp_path: Path) -> None:
@@ -80,7 +83,9 @@ async def test_a_repository_without_a_commit_is_reported_as_such(tmp_path: Path)
     git(root, "init", "-q")
     async with opened(root) as fresh:
         with pytest.raises(FlashgrepError, match="the repository has no commit yet"):
-            await fresh.revisions.ask_repository(lambda asked: repository.list_commits(asked, "HEAD", b"", 0, 3))
+            await fresh.service(REVISIONS).ask_repository(
+                lambda asked: repository.list_commits(asked, "HEAD", b"", 0, 3)
+            )
 
 
 def test_methods_answer_for_the_project_alone(daemon: DaemonAtHand, root: Path) -> None:

@@ -12,6 +12,7 @@ from flashgrep.base.errors import FlashgrepError, Forbidden, NotFound, Unavailab
 from flashgrep.files import scopes
 from flashgrep.parts.git import program, repository
 from flashgrep.parts.git.changes import compare_states
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
@@ -31,7 +32,7 @@ SETTINGS = {
 
 
 async def lines_with(workspace: Workspace, rev: str, text: str) -> int:
-    view = await workspace.revisions.at(rev)
+    view = await workspace.service(REVISIONS).at(rev)
     answer = await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000))
     return len(answer.results)
 
@@ -66,15 +67,15 @@ async def test_a_setting_that_names_a_program_runs_nothing(
     for rev in ("HEAD", "HEAD~1", ":index", "HEAD~1..HEAD", "HEAD~1...HEAD"):
         assert await lines_with(workspace, rev, "word")
     with pytest.raises(NotFound):
-        await workspace.revisions.at("nosuch")
+        await workspace.service(REVISIONS).at("nosuch")
     for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
-        assert await workspace.revisions.compare(rev, compare_states) or "index" in rev
+        assert await workspace.service(REVISIONS).compare(rev, compare_states) or "index" in rev
     for rev in ("HEAD", "HEAD~1"):
         ask = partial(repository.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
-        assert await workspace.revisions.ask_repository(ask)
+        assert await workspace.service(REVISIONS).ask_repository(ask)
         asked = partial(repository.blame, rev=rev, path=b"a.txt", lines=(1, 5))
-        assert await workspace.revisions.ask_repository(asked)
-    await workspace.revisions.ask_repository(partial(repository.list_names, most=5))
+        assert await workspace.service(REVISIONS).ask_repository(asked)
+    await workspace.service(REVISIONS).ask_repository(partial(repository.list_names, most=5))
     assert not marker.exists()
 
 
@@ -138,14 +139,14 @@ async def test_a_folder_without_a_repository_says_so(tmp_path: Path) -> None:
     put(tmp_path, {"a.txt": b"word\n"})
     async with opened(tmp_path, environ=dict(os.environ)) as workspace:
         with pytest.raises(NotFound) as none:
-            await workspace.revisions.at("HEAD")
+            await workspace.service(REVISIONS).at("HEAD")
         assert none.value.reason == "repository_not_found"
 
 
 async def test_without_git_revisions_are_refused(root: Path) -> None:
     async with opened(root, environ={"PATH": "/nowhere"}) as workspace:
         with pytest.raises(Unavailable) as none:
-            await workspace.revisions.at("HEAD")
+            await workspace.service(REVISIONS).at("HEAD")
         assert none.value.reason == "git_not_found"
 
 
@@ -217,5 +218,5 @@ async def test_a_tree_that_names_itself_a_billion_times_is_cut(
     bomb = git(root, "commit-tree", "-m", "bomb", tree).decode().strip()
     monkeypatch.setattr(program, "MOST_OUTPUT", 1 << 20)
     with pytest.raises(Unavailable) as cut:
-        await workspace.revisions.at(bomb)
+        await workspace.service(REVISIONS).at(bomb)
     assert "more files" in cut.value.message

@@ -14,6 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep.parts.git.revisions import REVISIONS
+from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
@@ -49,7 +51,7 @@ async def wait_kept(workspace: Workspace) -> None:
 
 
 async def look(workspace: Workspace, rev: str, text: str) -> Answer:
-    view = await workspace.revisions.at(rev)
+    view = await workspace.service(REVISIONS).at(rev)
     return await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000))
 
 
@@ -128,7 +130,7 @@ async def test_whatever_its_bytes_a_content_is_read_once(tmp_path: Path, kind: s
 async def test_symbols_are_stored_once_they_are_asked_for(root: Path, workspace: Workspace) -> None:
     two_commits(root)
     await workspace.wait_embedded()
-    view = await workspace.revisions.at("HEAD~1")
+    view = await workspace.service(REVISIONS).at("HEAD~1")
 
     async def defining(name: str) -> list[bytes] | None:
         return await view.in_thread(lambda snapshot: SnapshotSource(snapshot).defining(name, prefix=False))
@@ -141,7 +143,7 @@ async def test_symbols_are_stored_once_they_are_asked_for(root: Path, workspace:
     await wait_kept(workspace)
     assert await defining("old_7") == [b"old7.py"]
     assert await defining("new") == []
-    assert await view.find_definition("old_7") == (b"old7.py", 1, 2, [])
+    assert await find_definition(view, "old_7") == (b"old7.py", 1, 2, [])
 
 
 async def test_a_bare_repository_is_searched_by_an_index_of_what_was_asked(root: Path, tmp_path: Path) -> None:

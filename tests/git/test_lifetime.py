@@ -15,13 +15,14 @@ from flashgrep.parts.git import revision
 from flashgrep.parts.git.changes import compare_states
 from flashgrep.parts.git.program import Git
 from flashgrep.parts.git.repository import Repository
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
 from tests.support.git import commit, git
 from tests.support.workspace import cancelled_at, opened, put
 
-REVISIONS = ["HEAD", "HEAD~1", "HEAD~2", ":index", "HEAD~2..HEAD"]
+STATES = ["HEAD", "HEAD~1", "HEAD~2", ":index", "HEAD~2..HEAD"]
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 
 
 async def count(workspace: Workspace, rev: str) -> int:
-    view = await workspace.revisions.at(rev)
+    view = await workspace.service(REVISIONS).at(rev)
     return len((await view.search(Question(pattern=Pattern(texts=("word",), mode="literal"), limit=100))).results)
 
 
@@ -56,10 +57,10 @@ async def test_many_at_once_get_right_answers(workspace: Workspace) -> None:
 
     async with anyio.create_task_group() as tasks:
         for _ in range(8):
-            for rev in REVISIONS:
+            for rev in STATES:
                 tasks.start_soon(ask, rev)
     assert set(found) == set(EXPECTED.items())
-    assert len(found) == 8 * len(REVISIONS)
+    assert len(found) == 8 * len(STATES)
 
 
 async def test_a_question_cancelled_anywhere_harms_no_other(workspace: Workspace) -> None:
@@ -79,8 +80,8 @@ async def test_git_that_was_killed_is_started_again_and_ended_at_rest(workspace:
     assert await count(workspace, "HEAD~1") == 10
     (second,) = children()
     assert second != first
-    assert not workspace.revisions.rest(60)
-    assert workspace.revisions.rest(0)
+    assert not workspace.rest(60)
+    assert workspace.rest(0)
     assert not children()
     assert await count(workspace, "HEAD~2") == 5
 
@@ -107,7 +108,7 @@ async def test_a_work_tree_beside_the_first_has_a_head_and_an_index_of_its_own(
     async with opened(beside, environ=dict(os.environ)) as other:
         assert await count(other, "HEAD") == 10
         assert await count(other, ":index") == 11
-        changed = await other.revisions.compare("HEAD", compare_states)
+        changed = await other.service(REVISIONS).compare("HEAD", compare_states)
         assert [(file.path, file.status) for file in changed] == [(b"staged.txt", "added")]
     assert await count(workspace, "HEAD") == 15
 
@@ -120,7 +121,9 @@ async def test_names_by_sha256(tmp_path: Path) -> None:
     async with opened(tmp_path, environ=dict(os.environ)) as workspace:
         await workspace.wait_parsed()
         assert await count(workspace, name) == 1
-        assert [file.status for file in await workspace.revisions.compare("HEAD", compare_states)] == ["modified"]
+        assert [file.status for file in await workspace.service(REVISIONS).compare("HEAD", compare_states)] == [
+            "modified"
+        ]
 
 
 @pytest.mark.usefixtures("workspace")

@@ -11,6 +11,7 @@ import pytest
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.index import schema, segments
 from flashgrep.index.segments import Kind, SegmentRow
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question, search
@@ -86,7 +87,7 @@ async def test_what_the_index_has_is_ruled_out_by_it(root: Path, workspace: Work
     put(root, {"new.txt": b"word\n", **{f"x{n}.txt": b"another\n" for n in range(10)}})
     commit(root)
     await workspace.wait_parsed()
-    view = await workspace.revisions.at("HEAD~1")
+    view = await workspace.service(REVISIONS).at("HEAD~1")
     for text, hits in {"plain 3": 1, "marked 3": 1, "wide 3": 1, "word": 0}.items():
         answer = await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=100))
         # Of the texts in UTF-16 the index does not know git's names.
@@ -97,7 +98,7 @@ async def test_texts_dropped_while_a_question_runs_are_read(root: Path, workspac
     put(root, {"a.txt": b"word\n"})
     commit(root)
     await workspace.wait_parsed()
-    view = await workspace.revisions.at("HEAD")
+    view = await workspace.service(REVISIONS).at("HEAD")
     index, asked = workspace.index.file, list[bool]()
 
     def ask(snapshot: Snapshot) -> int:
@@ -155,7 +156,7 @@ BAD_NAMES = [
 async def test_what_is_no_name_is_refused_before_git_is_asked(root: Path, workspace: Workspace, rev: str) -> None:
     put(root, {".git/HEAD": b"broken"})  # git would fail
     with pytest.raises(InvalidParams) as refused:
-        await workspace.revisions.at(rev)
+        await workspace.service(REVISIONS).at(rev)
     assert refused.value.reason == "invalid_revision"
 
 
@@ -166,6 +167,6 @@ async def test_an_unknown_name_brings_the_nearest(root: Path, workspace: Workspa
     git(root, "tag", "v1.2.3")
     for rev, near in {"featur/parser": "feature/parser", "v1.2": "v1.2.3", "feature/parse~1": "feature/parser"}.items():
         with pytest.raises(NotFound) as unknown:
-            await workspace.revisions.at(rev)
+            await workspace.service(REVISIONS).at(rev)
         assert unknown.value.to_object()["code"] == -32001
         assert unknown.value.data["near"][0] == near

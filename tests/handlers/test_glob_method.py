@@ -14,6 +14,7 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.base.registry import Call, Registry, Session
 from flashgrep.methods.listing import HANDLERS
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
 
 GLOB = Registry(HANDLERS).get("glob")
@@ -21,7 +22,7 @@ GLOB = Registry(HANDLERS).get("glob")
 
 @asynccontextmanager
 async def asking(root: Path) -> AsyncIterator[Any]:
-    async with Catalogue(state_dir=root.parent / "state", settings=Settings()) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()) as catalogue:
         await catalogue.open(str(root))
 
         async def ask(**params: Any) -> Any:

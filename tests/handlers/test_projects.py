@@ -14,7 +14,7 @@ from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.registry import Call, Session
 from flashgrep.methods.common import encode_cursor
 from flashgrep.methods.query import QueryParams
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, short_folder
 
@@ -47,7 +47,7 @@ def roots() -> Iterator[list[Path]]:
 @pytest.fixture
 async def catalogue(tmp_path: Path, roots: list[Path]) -> AsyncIterator[Catalogue]:
     """Return a catalogue that scans; it knows the projects that are named to it."""
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as host:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as host:
         for root in roots[:2]:
             await host.open(str(root))
         yield host

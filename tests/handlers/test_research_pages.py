@@ -12,7 +12,7 @@ from anyio import from_thread
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.registry import Session
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.parts.navigation.research.research_walk import Research
 from flashgrep.parts.symbols.symbol_source import SnapshotSource, TextCache, forget_parsed_files
 from flashgrep.project.catalogue import Catalogue
@@ -43,7 +43,7 @@ def hops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def asking(root: Path, state: Path) -> AsyncIterator[Ask]:
     forget_parsed_files()
     put(root, FILES)
-    async with Catalogue(state_dir=state, settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=state, settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         dispatcher = Dispatcher(REGISTRY, catalogue, log=Notes(), limits=LIMITS)
         session = Session(wire="unix")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flashgrep.base.config import Settings
 from flashgrep.base.own_folders import find_owner
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
 from tests.support.git import commit, git
 from tests.support.rg_tree import RG
@@ -119,7 +120,7 @@ async def test_texts_of_a_submodule_are_stored_once(root: Path, tmp_path: Path) 
     put(inner, {f"part{at}.py": b"def part_%d():\n    return %d\n" % (at, at) for at in range(9)})
     commit(inner)
     git(root, *LOCAL, "submodule", "add", "-q", str(inner), "inner")
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings()) as projects:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings()) as projects:
         first, second = [await projects.open(str(folder)) for folder in (root, root / "inner")]
         for workspace in (first, second):
             await workspace.wait_embedded()

@@ -16,7 +16,7 @@ from flashgrep.base.registry import Call, Params, Registry, handler
 from flashgrep.daemon.log import Log
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.service import Service
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.parts.http.wire.server import Options, application, listen, server
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
@@ -83,7 +83,7 @@ async def main(folder: Path) -> None:
     project.mkdir(parents=True, exist_ok=True)
     (folder / "state").mkdir(mode=0o700, exist_ok=True)
     (project / "a.py").write_text("def parse():\n    return 1\n")
-    async with Catalogue(state_dir=folder / "state", settings=Settings()) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=folder / "state", settings=Settings()) as catalogue:
         await catalogue.open(str(project))
         service = Service(catalogue, {"name": "flashgrep", "version": "0"})
         service.dispatcher = Dispatcher(

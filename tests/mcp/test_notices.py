@@ -16,6 +16,7 @@ from flashgrep.base.registry import Call, Params, Registry, handler
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder, client_of
 from flashgrep.mcp.service import Service
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from tests.rpc.harness import BOUND, Client, Gate, Gates, Notes, Steps, memory
@@ -91,7 +92,7 @@ REGISTRY = Registry([hold, steps, lost, broken, sampling])
 async def connected(tmp_path: Path, page: int = 50, log: Notes | None = None) -> AsyncIterator[Client]:
     """Serve a client of its own; ``log`` is given what is logged."""
     with anyio.fail_after(BOUND):
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
             service = Service(catalogue, {"name": "n", "version": "1"}, structured=True, page=page)
             extensions = Adapter(service, Binder(catalogue)).extensions()
             service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log or Notes(), extensions=extensions)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
@@ -56,7 +57,7 @@ async def test_what_was_found_by_the_deadline_is_ranked_and_shown(root: Path) ->
         next(pattern.matcher().lines(WIDE))  # compiled before, so that the time is spent on lines
         pattern.grams()
         begun, spent = time.monotonic(), time.process_time()
-        question = Question(pattern=pattern, order="relevance", limit=10, deadline=begun + 5 * SECONDS)
+        question = Question(pattern=pattern, ranking=search_by_relevance, limit=10, deadline=begun + 5 * SECONDS)
         answer = await workspace.search(question)
         assert time.process_time() - spent < 5 * SECONDS + MORE
         assert len(answer.results) == 10

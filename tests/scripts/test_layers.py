@@ -16,9 +16,11 @@ from flashgrep.parts.built_in import BUILT_IN
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "base",
-    "api pattern files",
-    "index rpc",
-    "indexer search",
+    "pattern files rpc",
+    "index",
+    "search",
+    "api",
+    "indexer",
     "project",
     "methods",
     "mcp",
@@ -35,7 +37,7 @@ BASE_LADDER = [
     "project_settings",
 ]
 """Floors of the modules of ``base``."""
-ASSEMBLERS = {"cli.commands", "cli.remote", "daemon.server"}
+ASSEMBLERS = {"cli.commands", "cli.doctor", "cli.remote", "daemon.server"}
 """Programs of the core that put the parts together; they import ``parts.built_in`` and no other module of a part."""
 LIGHT = [
     "cli.launcher",
@@ -144,21 +146,6 @@ def test_modules_of_base_import_only_what_is_below_them() -> None:
 
 
 HOOKS: set[tuple[str, str]] = {
-    ("cli.client", "parts.lsp.stdio"),
-    ("cli.commands", "parts.hosts.install_command"),
-    ("cli.commands", "parts.http.web_command"),
-    ("cli.commands", "parts.navigation.scip_command"),
-    ("cli.commands", "parts.pick.pick"),
-    ("cli.commands", "parts.team.team_command"),
-    ("cli.doctor", "parts.meaning.index.vectors"),
-    ("cli.doctor", "parts.structural.structural_matcher"),
-    ("cli.index_command", "parts.hosts.install_command"),
-    ("cli.remote", "parts.ripgrep.arguments"),
-    ("cli.remote", "parts.ripgrep.plan"),
-    ("daemon.listeners", "parts.http.wire.server"),
-    ("daemon.server", "parts.team.team_link"),
-    ("files.buffers", "parts.symbols.parse.lookup"),
-    ("index.project_index", "parts.meaning.index.vectors"),
     ("index.reader", "parts.meaning.index.chunks"),
     ("index.reader", "parts.meaning.index.sieve"),
     ("index.reader", "parts.meaning.index.vectors"),
@@ -170,32 +157,6 @@ HOOKS: set[tuple[str, str]] = {
     ("indexer.indexer_process", "parts.meaning.meaning_stages"),
     ("indexer.indexer_process", "parts.symbols.parse.isolate"),
     ("indexer.indexer_process", "parts.symbols.symbol_table"),
-    ("methods.indexing", "parts.meaning.embed"),
-    ("methods.indexing", "parts.meaning.embed.providers"),
-    ("methods.reading", "parts.edit.edits"),
-    ("project", "parts.git.revisions"),
-    ("project.catalogue", "parts.git.repository"),
-    ("project.catalogue", "parts.meaning.embed.models"),
-    ("project.catalogue", "parts.meaning.embed.static"),
-    ("project.catalogue", "parts.navigation.servers.pool"),
-    ("project.catalogue", "parts.symbols.symbol_source"),
-    ("project.lookups", "parts.symbols.symbol_source"),
-    ("project.project", "parts.edit.journal"),
-    ("project.project", "parts.git.repository"),
-    ("project.project", "parts.git.revisions"),
-    ("project.project", "parts.meaning.search.chunk_index"),
-    ("project.project", "parts.meaning.search.meaning_search"),
-    ("project.project", "parts.meaning.search.word_search"),
-    ("project.project", "parts.navigation.scip.scip_store"),
-    ("project.project", "parts.navigation.servers.pool"),
-    ("project.project", "parts.specs.search"),
-    ("project.project", "parts.symbols.symbol_search"),
-    ("project.project", "parts.symbols.symbol_source"),
-    ("project.unsaved", "parts.meaning.search.meaning_search"),
-    ("project.unsaved", "parts.symbols.symbol_search"),
-    ("project.unsaved", "parts.symbols.symbol_source"),
-    ("search.exact", "parts.symbols.relevance"),
-    ("search.snapshot", "parts.navigation.servers.pool"),
 }
 """Imports of a part by the core that are still there. It only shrinks."""
 

@@ -26,7 +26,7 @@ def checkout(tmp_path: Path) -> Path:
     for folder in ("flashgrep/search", "flashgrep/cli", "docs", "scripts"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "flashgrep" / "search" / "exact.py").write_text(MODULE)
-    (tmp_path / "flashgrep" / "cli" / "commands.tsv").write_text("query\treads\tFind lines.\n")
+    (tmp_path / "flashgrep" / "cli" / "commands.tsv").write_text("query\treads\tFind lines.\t\n")
     (tmp_path / ".flashgrep.example").write_text("[search]\n# limit = 3\n")
     (tmp_path / "docs" / "guide.md").write_text("# A guide\n\n## Two words\n")
     return tmp_path

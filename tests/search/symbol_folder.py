@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from flashgrep.parts.navigation.other_sources import ScipSource
+from flashgrep.parts.navigation.scip.scip_source import ScipSource
 from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
 

@@ -15,6 +15,7 @@ from flashgrep.files.extract import extract
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import ENCODED_FROM, Order, Question
 from flashgrep.search.hits import make_hit
+from tests.support.rankings import RANKINGS
 from tests.support.truth import RG
 from tests.support.workspace import opened, put
 
@@ -59,7 +60,7 @@ async def test_many_hits_as_json_are_those_that_few_are(root: Path, order: Order
     async with opened(root) as workspace:
         await workspace.refresh()
         pattern = Pattern(texts=(".",), mode="regex")
-        question = Question(pattern=pattern, order=order, limit=10_000, max_chars=1_000_000)
+        question = Question(pattern=pattern, ranking=RANKINGS[order], limit=10_000, max_chars=1_000_000)
         plain = await workspace.search(question)
         encoded = await workspace.search(replace(question, as_json=True))
         assert len(plain.results) > ENCODED_FROM

@@ -12,6 +12,7 @@ from flashgrep.parts.symbols.relevance import MOST_PARSED, find_definers, names_
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Answer, Order, Position, Question, search
+from tests.support.rankings import RANKINGS
 from tests.support.workspace import opened, put
 
 CROWD: dict[str, bytes] = {
@@ -25,7 +26,7 @@ CROWD: dict[str, bytes] = {
 
 
 def asked(text: str, order: Order = "relevance", limit: int = 10, at: Position | None = None) -> Question:
-    return Question(pattern=Pattern(texts=(text,), mode="literal"), order=order, limit=limit, position=at)
+    return Question(pattern=Pattern(texts=(text,), mode="literal"), ranking=RANKINGS[order], limit=limit, position=at)
 
 
 def places(answer: Answer) -> list[tuple[str, int]]:

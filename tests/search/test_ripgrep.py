@@ -28,6 +28,7 @@ from flashgrep.files.openat import RootFolder
 from flashgrep.files.walk import Walker
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.methods.query import query
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.pattern import Pattern
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search import ripgrep as scans
@@ -322,7 +323,7 @@ async def test_the_first_question_needs_no_listing(root: Path) -> None:
 
 async def test_the_first_call_of_query_is_answered_by_ripgrep(tmp_path: Path, root: Path) -> None:
     put(root, {f"{at}.py": b"needle\n" if at == 1 else b"hay\n" for at in range(100)})
-    async with Catalogue(state_dir=tmp_path, settings=Settings(), environ=os.environ) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), environ=os.environ) as catalogue:
         await catalogue.open(str(root))
         call = Call(catalogue, Session(projects=(str(root),)))
         first = await query.call(call, {"text": "needle"})

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
+from tests.support.rankings import RANKINGS
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, opened, put, repository
 
@@ -102,7 +103,7 @@ async def test_a_full_page_knows_how_many_hits_there_are_in_all(
         put(root, {f"{number % 7}/{number}.py": text * (number % 5) for number in range(150)})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            question = Question(pattern=pattern, order=order, limit=100_000, max_chars=10**9)
+            question = Question(pattern=pattern, ranking=RANKINGS[order], limit=100_000, max_chars=10**9)
             everything = await workspace.search(question)
             for limit in (1, 30, 250):
                 page = await workspace.search(replace(question, limit=limit))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flashgrep.base.model import path_from_json
 from flashgrep.parts.git.changes import compare_states
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
@@ -52,7 +53,7 @@ def grep(root: Path, pattern: str, rev: str, *flags: str) -> Found:
 async def ask_revision(workspace: Workspace, rev: str, text: str, mode: str = "literal") -> Found:
     """Return (path, line number) of every hit in a revision, from a complete answer."""
     pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
-    view = await workspace.revisions.at(rev)
+    view = await workspace.service(REVISIONS).at(rev)
     answer = await view.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
     assert answer.complete
     assert answer.total == len(answer.results)
@@ -82,7 +83,7 @@ def list_unmerged(root: Path) -> set[bytes]:
 async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
     """Return (status, path) of each tracked file in our diff."""
     found = set()
-    for path, status, old_path in await workspace.revisions.compare(rev, compare_states):
+    for path, status, old_path in await workspace.service(REVISIONS).compare(rev, compare_states):
         if status == "renamed":
             found |= {("deleted", old_path.decode()), ("added", path.decode())}
         elif status != "untracked":

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from flashgrep.parts.meaning.embed import static
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk
 from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.project import Workspace
@@ -74,7 +75,7 @@ def test_a_hashed_password_is_verified() -> None:
 TOPICS = ("password", "article", "invoice", "route", "database", "proxy")
 """Topics of the tests' model, one dimension each; ``xyzzy`` is its word for an invoice."""
 
-BUILT_IN = static.load(static.DATA).name
+DEFAULT_MODEL = static.load(static.DATA).name
 
 PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 
@@ -82,7 +83,7 @@ PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 async def asked(workspace: Workspace, text: str, **more: Any) -> MeaningAnswer:
     """Return the answer of an up-to-date project, after checks that every answer must pass."""
     assert await workspace.refresh()
-    answer = await workspace.search_by_meaning(MeaningQuestion(**{"text": text, "limit": 10, **more}))
+    answer = await search_by_meaning(workspace, MeaningQuestion(**{"text": text, "limit": 10, **more}))
     scores = [piece.score for piece in answer.results]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)

@@ -14,6 +14,7 @@ import anyio
 
 from flashgrep.base.model import path_from_json
 from flashgrep.base.own_folders import INDEX, store_folder
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.search.exact import Question
@@ -57,7 +58,7 @@ async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
     """Open a project at a folder, like the daemon; ``options``: further fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
         ripgrep = ripgrep_of(os.environ)
-        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep)
+        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep, parts=BUILT_IN)
         await workspace.open(tasks)
         try:
             yield workspace

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.parts.team.database import connect
 from tests.support.git import git
@@ -38,7 +39,7 @@ async def ask_locally(root: Path, questions: list[str]) -> dict[str, list[tuple[
     async with opened(root) as workspace:
         await workspace.wait_embedded()
         for question in questions:
-            answer = await workspace.search_by_meaning(MeaningQuestion(text=question, limit=10, passages=True))
+            answer = await search_by_meaning(workspace, MeaningQuestion(text=question, limit=10, passages=True))
             found[question] = [(piece.path.decode(), piece.chunk.start_line, piece.score) for piece in answer.results]
     return found
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.files.globs import PathFilter
-from flashgrep.methods.common import UNLISTED, Coverage, coverage_of
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
+from flashgrep.project.project import UNLISTED
 from flashgrep.search.exact import Question
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.faults.harness import indexed, kill
@@ -160,7 +161,7 @@ async def test_questions_during_rebuilds_two_at_once_never_meet_a_project_withou
                 fresh = asked % 8 == 0 and await workspace.refresh()
                 started = time.perf_counter()
                 answer = await workspace.search(NEEDLE)
-                coverage = coverage_of(workspace, answer, fresh=fresh, started=started)
+                coverage = workspace.coverage(answer, fresh=fresh, started=started)
                 assert (answer.total, coverage["complete"]) == (wanted, True)
                 asked += 1
 
@@ -198,7 +199,7 @@ async def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes(
 async def coverage(workspace: Workspace) -> Coverage:
     """Return what an answer says it covered that was not to wait for fresh files."""
     started = time.perf_counter()
-    return coverage_of(workspace, await workspace.search(NEEDLE), fresh=False, started=started)
+    return workspace.coverage(await workspace.search(NEEDLE), fresh=False, started=started)
 
 
 async def test_before_the_first_listing_has_ended_no_answer_is_complete(root: Path) -> None:
@@ -209,7 +210,7 @@ async def test_before_the_first_listing_has_ended_no_answer_is_complete(root: Pa
             assert (found["complete"], found["detail"]) == (False, UNLISTED)
         await workspace.refresh()
         assert (await coverage(workspace))["complete"]
-        early = coverage_of(workspace, await workspace.search(NEEDLE), fresh=False, started=0.0)
+        early = workspace.coverage(await workspace.search(NEEDLE), fresh=False, started=0.0)
         assert not early["complete"]  # the listing ended while that question was under way
 
 

@@ -21,6 +21,7 @@ from flashgrep.project import Workspace, lookup_workers, worker_processes
 from flashgrep.project.lookup_workers import CROWD, LookupWorker, LookupWorkers
 from flashgrep.search.exact import Answer, Order, Output, Question
 from tests.conftest import DaemonAtHand, MakeProject
+from tests.support.rankings import RANKINGS
 from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -105,7 +106,7 @@ async def test_a_worker_answers_as_a_thread_does(monkeypatch: pytest.MonkeyPatch
             workspace = await made.open(root)
             pattern = Pattern(texts=(r"value_\d$|common",))
             asked = [
-                Question(pattern=pattern, order=order, limit=limit, output=output, before=1)
+                Question(pattern=pattern, ranking=RANKINGS[order], limit=limit, output=output, before=1)
                 for order in ORDERS
                 for output in OUTPUTS
                 for limit in (3, 1000)

@@ -9,6 +9,7 @@ import pytest
 
 from flashgrep.base.errors import NotFound
 from flashgrep.indexer.job import stage_versions
+from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.project import Workspace
 from tests.support.workspace import files_with, index_of, opened, put
 
@@ -39,7 +40,7 @@ def counts(root: Path) -> dict[str, int]:
 async def defines(workspace: Workspace, name: str) -> bool:
     await workspace.refresh()
     try:
-        await workspace.find_definition(name)
+        await find_definition(workspace, name)
     except NotFound:
         return False
     return True

@@ -13,6 +13,7 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import NotFound
 from flashgrep.base.own_folders import INDEX, check_store, list_former_files, list_stores, make_store, store_folder
 from flashgrep.index.schema import row_checksum
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import PROJECTS_FILE, Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, index_of, opened, put, user_folder
@@ -136,7 +137,7 @@ async def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(
     with closing(sqlite3.connect(index, isolation_level=None)) as holder:
         holder.execute("CREATE TABLE mine (x)")
         holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
 
             async def take(root: Path) -> None:
                 await catalogue.open(str(root))
@@ -156,7 +157,7 @@ async def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_go
     root = project({"a.txt": "x"})
 
     with anyio.fail_after(BOUND):
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
             found = []
 
             async def take() -> None:
@@ -185,7 +186,7 @@ async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_op
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
         await catalogue.tidy()  # every start begins with a look for folders that are gone
         before = descriptors()
         with anyio.CancelScope() as scope:
@@ -213,7 +214,7 @@ def test_a_list_of_projects_that_is_none_is_an_empty_one(tmp_path: Path, text: s
     (tmp_path / PROJECTS_FILE).write_text(text)
 
     async def body() -> None:
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
             assert catalogue.list_projects() == []
 
     anyio.run(body)

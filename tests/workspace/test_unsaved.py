@@ -13,7 +13,7 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import Unavailable
 from flashgrep.base.registry import Session
 from flashgrep.files.buffers import Buffer, Buffers, UnsavedText
-from flashgrep.parts.built_in import REGISTRY
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.parts.symbols.parse.imports import FileImports
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.scoping import FileScopes
@@ -93,7 +93,7 @@ async def test_a_connection_that_is_dropped_while_it_speaks_leaves_nothing(root:
     gc.collect()
     kinds = Buffer | UnsavedText | FileSymbols | FileScopes | FileImports
     before = sum(isinstance(one, kinds) for one in gc.get_objects())
-    async with Catalogue(state_dir=tmp_path, settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         dispatcher = Dispatcher(REGISTRY, catalogue, log=Notes(), limits=LIMITS)
         with pytest.raises(Unavailable, match="HTTP"):

@@ -14,8 +14,11 @@ import pytest
 
 from flashgrep.base.config import Settings
 from flashgrep.base.own_folders import find_owner, store_folder
+from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.parts.git.revisions import REVISIONS
+from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
-from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch, find_definition
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -39,7 +42,7 @@ def trees(root: Path) -> tuple[Path, Path]:
 
 @asynccontextmanager
 async def catalogue_of(root: Path) -> AsyncIterator[Catalogue]:
-    async with Catalogue(state_dir=user_folder(root) / "state", settings=Settings()) as found:
+    async with Catalogue(parts=BUILT_IN, state_dir=user_folder(root) / "state", settings=Settings()) as found:
         yield found
 
 
@@ -99,9 +102,9 @@ async def test_nothing_of_one_work_tree_is_shown_to_a_question_about_another(tre
         assert look(first, "secret_handshak") == (0, [])
         assert look(second, "secret_handshak")[1] == ["secret_handshake"]
         asked = MeaningQuestion(text="secret handshake that greets the conspirators", limit=50)
-        assert b"secret.py" not in {found.path for found in (await first.search_by_meaning(asked)).results}
-        assert (await second.search_by_meaning(asked)).results[0].path == b"secret.py"
-        words = await first.search_words("secret conspirators", 50, None)
+        assert b"secret.py" not in {found.path for found in (await search_by_meaning(first, asked)).results}
+        assert (await search_by_meaning(second, asked)).results[0].path == b"secret.py"
+        words = await find_best_lines(first, "secret conspirators", 50, None)
         assert "secret.py" not in {hit["file_path"] for hit in words.results}
 
 
@@ -114,8 +117,8 @@ async def test_texts_kept_for_a_revision_are_shown_to_questions_about_it_alone(t
     git(other, "commit", "-qm", "gone")
     async with catalogue_of(main) as projects:
         first, second = await opened(projects, main), await opened(projects, other)
-        view = await second.revisions.at("HEAD~1")
-        assert (await view.find_definition("secret_handshake"))[0] == b"secret.py"
+        view = await second.service(REVISIONS).at("HEAD~1")
+        assert (await find_definition(view, "secret_handshake"))[0] == b"secret.py"
         with anyio.fail_after(BOUND):
             while second.indexing.requested:
                 await second.indexing.pause()
@@ -126,8 +129,8 @@ async def test_texts_kept_for_a_revision_are_shown_to_questions_about_it_alone(t
             assert [*found.results, *found.suggestions, *source.names("s", 1000)] == []
             assert source.defining("secret_handshake", prefix=False) == []
             asked = MeaningQuestion(text="secret handshake xyzzy", limit=50)
-            assert b"secret.py" not in {one.path for one in (await workspace.search_by_meaning(asked)).results}
-        assert (await view.find_definition("secret_handshake"))[0] == b"secret.py"
+            assert b"secret.py" not in {one.path for one in (await search_by_meaning(workspace, asked)).results}
+        assert (await find_definition(view, "secret_handshake"))[0] == b"secret.py"
 
 
 async def test_damage_and_a_rebuild_concern_all_work_trees_at_once(trees: tuple[Path, Path]) -> None:
@@ -241,7 +244,7 @@ async def test_what_is_stored_of_a_repository_that_is_gone_is_removed_when_asked
     project: MakeProject, tmp_path: Path
 ) -> None:
     root = project({"a.txt": "needle\n"})
-    async with Catalogue(state_dir=tmp_path, settings=Settings()) as projects:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as projects:
         await opened(projects, root)
         folder = store_folder(tmp_path / "cache", os.fsencode(root))
         shutil.rmtree(root)
@@ -262,7 +265,7 @@ async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_rebuilt(
     (former / "index.db").write_bytes(b"of an earlier version")
     (former / "root").write_bytes(os.fsencode(root))
     (former / "vectors-0123456789abcdef.bin").write_bytes(b"1")
-    async with Catalogue(state_dir=tmp_path, settings=Settings()) as projects:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as projects:
         assert not former.parent.exists()
         assert writes.exists()
         workspace = await projects.open(str(root))

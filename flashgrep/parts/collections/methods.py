@@ -9,13 +9,16 @@ import anyio
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import milliseconds_since
 from flashgrep.base.errors import CollectionRequired
 from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import Call, GlobText, Handler, LineNumber, Params, handler
 from flashgrep.files.globs import PathFilter
 from flashgrep.files.wildcard import Dialect, compile_matcher, translate
-from flashgrep.methods.common import Budget, milliseconds_since
+from flashgrep.methods.common import Budget
+from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.methods import name_language, require_index
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, find_containing, is_exported, list_chunks
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.project import Workspace
@@ -105,9 +108,9 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
     gathering = SnippetMerger()
     text = params.query
     if params.prompt:
-        refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
+        refiner = await anyio.to_thread.run_sync(call.host.service(MODELS).refiner)
         text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
-    reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
+    reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
     question = MeaningQuestion(text=text, limit=params.top_k, reranker=reranker)
     for workspace in workspaces:
         gathering.take(workspace, await gathering.ask(call, workspace, question))
@@ -167,7 +170,7 @@ class SnippetMerger:
 
     async def ask(self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion) -> list[FoundChunk]:
         """Return a collection's answer, and note how it was ranked and what was wrong."""
-        answer = await workspace.search_by_meaning(question)
+        answer = await search_by_meaning(workspace, question)
         if answer.ranked_by == "words":
             self.ranked_by = "words"
         if answer.problem:

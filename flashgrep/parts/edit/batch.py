@@ -14,8 +14,8 @@ from flashgrep.base.errors import Conflict, FlashgrepError, TooLarge
 from flashgrep.base.model import Document, SkipReason
 from flashgrep.files.editor import Editor
 from flashgrep.files.root import Place
-from flashgrep.files.system import digest, format_path
-from flashgrep.parts.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, Span, TextEdit, overlap
+from flashgrep.files.system import HASH_SHOWN, digest, format_path
+from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, Span, TextEdit, overlap
 from flashgrep.parts.edit.replace import Change, NotCommitted, commit_all, commit_one
 from flashgrep.parts.edit.write import LoadedFile, WriteRequest, check_size, load_file, resolve_edit
 

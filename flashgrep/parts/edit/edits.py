@@ -17,11 +17,8 @@ from typing_extensions import TypedDict
 
 from flashgrep.base.errors import Conflict, InvalidRange
 from flashgrep.files.encoding import DecodedText, usual_ending, with_ending, without_end
-from flashgrep.files.system import format_path
+from flashgrep.files.system import HASH_SHOWN, format_path
 
-HASH_SHOWN = 8
-"""Hexadecimal digits of a file's hash that a read for a model shows and a precondition takes: of changes of the file
-one in 4,000 million goes unnoticed."""
 _LF = 10
 _MOST_PLACES = 20  # places shown of a text that should occur once
 _MOST_QUOTED = 1_000  # characters of a text in a conflict

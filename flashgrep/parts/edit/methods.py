@@ -29,11 +29,12 @@ from flashgrep.base.registry import (
     handler,
 )
 from flashgrep.files.editor import Project, Projects
+from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import PATH, ProjectParams
 from flashgrep.methods.reading import TargetParams
 from flashgrep.methods.text import Style
 from flashgrep.parts.edit.batch import BatchResult, Operation, write_batch
-from flashgrep.parts.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, TextEdit
+from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
 from flashgrep.parts.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 
 ResultT = TypeVar("ResultT")

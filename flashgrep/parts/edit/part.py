@@ -2,6 +2,7 @@
 
 from flashgrep.api.part import Part
 from flashgrep.parts.edit import buffer_methods, file_methods, methods
+from flashgrep.parts.edit.recovery import RECOVERY, Recovery
 
 PART = Part(
     name="edit",
@@ -11,4 +12,5 @@ PART = Part(
         *file_methods.HANDLERS,
         *buffer_methods.HANDLERS,
     ),
+    project_services={RECOVERY: lambda project: Recovery(project.editor.root)},
 )

@@ -9,12 +9,12 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import Call, Handler, Params, RevisionText, Usage, handler
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
-    Coverage,
     Cursor,
     Deadline,
     Exclude,
@@ -27,10 +27,10 @@ from flashgrep.methods.common import (
     decode_cursor,
     encode_cursor,
     make_path_filter,
-    milliseconds_since,
 )
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.git.changes import ChangedSymbol, FileChange, State, compare_states, describe_change, show_hunk
+from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.catalogue import Catalogue
@@ -202,7 +202,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             "coverage": coverage,
         }
 
-    return await workspace.revisions.compare(params.rev, look)
+    return await workspace.service(REVISIONS).compare(params.rev, look)
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)

@@ -9,13 +9,13 @@ from typing import Annotated, Final, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.base.checkpoint import expiring
 from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, RevisionText, Usage, handler
 from flashgrep.files.root import outside_root
 from flashgrep.methods.common import (
     PATH,
-    Coverage,
     Cursor,
     Deadline,
     FilePlace,
@@ -23,7 +23,6 @@ from flashgrep.methods.common import (
     ProjectName,
     ProjectParams,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     open_view,
@@ -32,7 +31,8 @@ from flashgrep.methods.common import (
 from flashgrep.methods.text import Style, format_time
 from flashgrep.parts.git import repository as git
 from flashgrep.parts.git.repository import Repository
-from flashgrep.project import RevisionView, Workspace
+from flashgrep.parts.git.revisions import REVISIONS
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
@@ -73,7 +73,7 @@ def format_day(seconds: int) -> str:
 async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
-    found = await workspace.revisions.ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
+    found = await workspace.service(REVISIONS).ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
     return {"results": [{"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time} for one in found]}
 
 
@@ -125,7 +125,7 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
             # One more than is shown, to know whether there are more.
             return git.list_commits(repository, params.rev, path, skip, params.limit + 1)
 
-    found = await workspace.revisions.ask_repository(ask)
+    found = await workspace.service(REVISIONS).ask_repository(ask)
     more = len(found) > params.limit
     return {
         "results": [_show_commit(one) for one in found[: params.limit]],
@@ -183,7 +183,7 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
         with expiring(deadline):
             return git.blame(repository, params.rev, path, lines)
 
-    found, commits = await workspace.revisions.ask_repository(ask)
+    found, commits = await workspace.service(REVISIONS).ask_repository(ask)
     shown: list[BlamedLines] = [
         {"start_line": one.start, "lines": one.lines, "commit": one.commit, "old_start_line": one.old_start}
         for one in sorted(found)
@@ -276,7 +276,7 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
     entries += [{**path_to_json(path)} for path in files]  # type: ignore[typeddict-item]  # as above
     stats = SearchStats()
     stats.complete = len(entries) <= MOST_ENTRIES
-    coverage = coverage_of(view, stats, fresh=fresh or isinstance(view, RevisionView), started=started)
+    coverage = view.coverage(stats, fresh=fresh or view.revision_id is not None, started=started)
     return {"results": entries[:MOST_ENTRIES], "total": total, "coverage": coverage}
 
 

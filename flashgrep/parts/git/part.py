@@ -1,7 +1,9 @@
 """Revisions of a project, what changed, and its history."""
 
 from flashgrep.api.part import Part
+from flashgrep.api.searchers import Searchers
 from flashgrep.parts.git import changes_methods, history_methods
+from flashgrep.parts.git.revisions import REVISIONS, Revisions, open_revision
 
 PART = Part(
     name="git",
@@ -15,4 +17,6 @@ PART = Part(
         *changes_methods.HANDLERS,
         *history_methods.HANDLERS,
     ),
+    searchers=Searchers(revision=open_revision),
+    project_services={REVISIONS: lambda project: Revisions(project, project.folder, project.options.environ)},
 )

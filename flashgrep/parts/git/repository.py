@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -50,17 +49,6 @@ _KINDS: Final = {b"refs/heads/": "branch", b"refs/remotes/": "remote", b"refs/ta
 _BLAMED: Final = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: (\d+))?")
 MOST_SUBJECT: Final = 300
 """Characters of a commit's first line, and of an author's name."""
-
-
-def is_bare(folder: Path) -> bool:
-    """Return whether a folder is a repository without a work tree, by the criteria of git itself."""
-    if ".git" in folder.parts:  # such a folder belongs to a work tree
-        return False
-    try:
-        head, *folders = ((folder / name).stat().st_mode for name in ("HEAD", "objects", "refs"))
-    except OSError:
-        return False
-    return S_ISREG(head) and all(map(S_ISDIR, folders)) and not (folder / ".git").exists()
 
 
 class Revision(NamedTuple):

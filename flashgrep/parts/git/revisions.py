@@ -1,15 +1,17 @@
 """A project's revisions, which answer the same questions as the project; their files are read from git's objects."""
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.service import ProjectService, ServiceKey
+from flashgrep.api.view import Project
 from flashgrep.base.errors import InvalidParams, NotFound, TooLarge, Unavailable
-from flashgrep.base.model import path_to_text
-from flashgrep.files.editor import Editor
+from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.files.finder import GlobPage, Window, find_among
 from flashgrep.files.globs import GlobOptions, PathFilter
 from flashgrep.files.openat import RootFolder
@@ -28,39 +30,13 @@ from flashgrep.parts.git.repository import (
     parse_revision,
 )
 from flashgrep.parts.git.revision import Blobs, RevisionTable
-from flashgrep.parts.meaning.search.chunk_index import ChunkIndex
-from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
-from flashgrep.parts.meaning.search.word_search import search_words
-from flashgrep.parts.symbols.symbol_search import BestDefinition, find_best_definition
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.search.exact import Answer, Question, search
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import SearchStats, Snapshot
 
 ResultT = TypeVar("ResultT")
-
-
-class Project(Protocol):
-    """What revisions need from their project."""
-
-    @property
-    def editor(self) -> Editor:
-        """The project's root, and the limits of reading."""
-
-    @property
-    def meaning(self) -> ChunkIndex:
-        """The index of its chunks."""
-
-    def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
-        """Run a lookup in a thread."""
-
-    def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
-        """Run what needs no snapshot in a thread."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the project as it is known now."""
-
-    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
-        """Store contents of a revision, by blob id and a path."""
+COUNT_UP_TO: Final = 20_000
+"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
 
 
 class RevisionFiles(Protocol):
@@ -85,7 +61,7 @@ class RevisionFiles(Protocol):
         """Return the content of a file, without its data if that is longer than ``most``."""
 
 
-class Revisions:
+class Revisions(ProjectService):
     """The revisions of one project; its repository is opened by the first question about one."""
 
     def __init__(self, project: Project, folder: RootFolder, environ: Mapping[str, str]) -> None:
@@ -210,6 +186,27 @@ class Revisions:
         return found
 
 
+class AnyRevisions(Protocol):
+    """Finds the revisions of a project, wherever its repository is."""
+
+    async def at(self, rev: str) -> "RevisionView":
+        """Return the project as it is in a revision; raises as ``Revisions.at``."""
+
+    async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
+        """Run a function on the repository in a thread."""
+
+    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+        """Look at two states in a thread; raises as ``Revisions.compare``."""
+
+
+REVISIONS: Final = ServiceKey[AnyRevisions]("revisions")
+
+
+async def open_revision(project: Project, rev: str) -> "RevisionView":
+    """Return a project as it is in a revision; raises as ``Revisions.at``."""
+    return await project.service(REVISIONS).at(rev)
+
+
 @dataclass(frozen=True, slots=True)
 class RevisionView:
     """A project's files in a revision; answers the same questions as a workspace."""
@@ -217,6 +214,31 @@ class RevisionView:
     project: Project
     revision: Revision
     known: RevisionFiles
+
+    @property
+    def revision_id(self) -> str:
+        """The commit; empty for git's index."""
+        return self.revision.commit.decode("ascii")
+
+    @property
+    def is_on_disk(self) -> bool:
+        """False: its files are in git's objects."""
+        return False
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether all of its texts will be in the index."""
+        return self.known.is_stored
+
+    @property
+    def base(self) -> bytes:
+        """Empty: its paths have no folder on this machine."""
+        return b""
+
+    @property
+    def stages(self) -> Collection[str]:
+        """None: some of its texts may not be indexed."""
+        return ()
 
     @property
     def files(self) -> Files:
@@ -270,21 +292,57 @@ class RevisionView:
 
         return await self.in_thread(ask, symbols=False)
 
-    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
-        """Return the best lines for words."""
-        return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
+    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+        """Answer an exact question; a revision is always as it was asked."""
+        return await self.search(question, max_file_size=max_file_size), True
 
-    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
-        """Return the chunks that answer a question best."""
-        return await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self.project.meaning, question).run())
+    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+        """Return the files that match wildcards; all have the time of the commit."""
+        del deadline  # nothing is read from disk
+        return await self.in_turn(lambda: self.find(options, window))
 
-    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
-        """Return the best definition of a name; raises as ``find_best_definition``."""
-        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
+    def list_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
+        """Return no file: a commit never changes."""
+        del since_ns, most
+        return frozenset()
+
+    async def resolve(self, path: str, *, folder: bool = False) -> bytes:
+        """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
+        located = self.relative(path_from_json(path))
+        # A revision stores no folders: a folder exists if a file is below it, which ``find`` checks itself.
+        if folder or self.paths(PathFilter((), (), under=located)):
+            return located
+        raise NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
+
+    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+        """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+        del fresh  # always
+        unreached = self.known.unreached
+        is_counted = stats.complete and not unreached and (keep is None or len(self.files) <= COUNT_UP_TO)
+        searched = stats.files_read
+        if is_counted:
+            searched = len(self.paths(keep)) - sum(stats.skipped.values())
+        coverage: Coverage = {
+            "complete": stats.complete and not unreached,
+            "fresh": True,
+            "files_searched": searched,
+            "files_skipped": stats.skipped,
+            "stage": "ready",
+            # A commit never changes, so it has no generation.
+            "generation": 0,
+            "took_ms": milliseconds_since(started),
+            "revision": self.revision_id,
+        }
+        details = [stats.detail]
+        if unreached:
+            details.append(f"parts of the store do not answer: {', '.join(unreached)}")
+        if any(details):
+            coverage["detail"] = "; ".join(filter(None, details))
+        return coverage
 
     def relative(self, path: bytes) -> bytes:
         """Return a path from the root; raises Forbidden where an absolute one is outside."""
-        return b"/".join(self.editor.root.split(path, path))
+        return b"/".join(self.project.editor.root.split(path, path))
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
         """Run a lookup in a thread, then store the texts that the work tree lacks; ``symbols``: with symbols."""
@@ -299,25 +357,27 @@ class RevisionView:
         """Run something that needs no snapshot but may take long, in a thread."""
         return await self.project.in_turn(work)
 
-    @property
-    def editor(self) -> Editor:
-        """The limits of reading."""
-        return self.project.editor
-
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         """Return lines of a file; raises as ``files.read.slice_content`` and ``read``."""
-        return await self.in_turn(lambda: slice_content(self.editor, path, self.read(path), query))
+        editor = self.project.editor
+        return await self.in_turn(
+            lambda: slice_content(editor, path, self.read_now(path, editor.limits.edit_bytes), query)
+        )
 
-    def read(self, path: bytes) -> bytes:
+    async def read(self, path: bytes, most: int) -> bytes:
+        """Return a file's bytes; raises as ``read_now``."""
+        return await self.in_turn(lambda: self.read_now(path, most))
+
+    def read_now(self, path: bytes, most: int) -> bytes:
         """Return a file's bytes; call it in a thread.
 
         Raises:
             NotFound: file_not_found.
-            TooLarge: it has more than the bytes that a file may have to be edited.
+            TooLarge: it has more than ``most`` bytes.
 
         """
         path = self.relative(path)
-        file, most = self.files.get(path), self.editor.limits.edit_bytes
+        file = self.files.get(path)
         shown = path_to_text(path)
         if file is None:
             message = f"no such file in the revision: {shown}"

@@ -16,10 +16,11 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams
-from flashgrep.base.own_folders import PROJECTS, STORES, list_former_files
-from flashgrep.base.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
+from flashgrep.base.own_folders import PROJECTS, STORES
+from flashgrep.base.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.hosts.host_settings import (
     NOTES,
@@ -62,8 +63,6 @@ _CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
 _CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
 PROJECTS_FILE = "projects.json"
-IGNORE_ALL = "*\n"
-"""What our .gitignore in a project's folder says."""
 
 
 def install(
@@ -314,42 +313,13 @@ def find_leftovers() -> Iterator[Path]:
     """Yield every file and folder of ours that exists: projects' folders first, since the state lists them."""
     paths = find_user_paths()
     state, cache, settings = Path(paths.state), Path(paths.cache), Path(config_file(os.environ))
-    yield from (root / PROJECT_FOLDER for root in _read_roots() if _find_ours(root))
+    yield from (root / PROJECT_FOLDER for root in _read_roots() if find_ours(root))
     if settings.exists():
         yield settings
     if cache.is_dir() and cache.parent != state:
         yield cache
     if state.is_dir():
         yield state
-
-
-def clear_project(root: Path) -> None:
-    """Remove what is ours in a project's folder, by its name, and the folder if nothing else is in it."""
-    folder = root / PROJECT_FOLDER
-    for path in _find_ours(root):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                path.unlink()
-    if not folder.is_symlink():
-        with suppress(OSError):  # it holds settings, or what is not ours
-            folder.rmdir()
-
-
-def _find_ours(root: Path) -> list[Path]:
-    """Return what is ours in a project's folder; nothing is ours where a link has the folder's name."""
-    folder = root / PROJECT_FOLDER
-    if folder.is_symlink():
-        return []
-    found = list_former_files(root)
-    if Path(project_socket(str(root))).is_socket():
-        found.append(Path(project_socket(str(root))))
-    with suppress(OSError, ValueError):
-        ignore = folder / ".gitignore"
-        if not ignore.is_symlink() and ignore.stat().st_size == len(IGNORE_ALL) and ignore.read_text() == IGNORE_ALL:
-            found.append(ignore)
-    return found
 
 
 def _read_roots() -> list[Path]:

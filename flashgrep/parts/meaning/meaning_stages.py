@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.base.machine import release_memory
 from flashgrep.files.openat import RootFiles, RootFolder
-from flashgrep.index.schema import StageBacklog
+from flashgrep.index.schema import StageBacklog, list_vector_files
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.workers import WorkerPool, read_text
@@ -145,7 +145,7 @@ class MeaningStages:
             with self._writer.transaction() as connection:
                 table.note_settings(connection, self._number, settings, vector_set.id)
                 used = {one.file for one in table.drop_unused_sets(connection)}
-            for file in vectors.vector_files(self._job.index.parent):
+            for file in list_vector_files(self._job.index.parent):
                 if file.name not in used:
                     file.unlink(missing_ok=True)
             self._pool.stop()

@@ -8,16 +8,15 @@ import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.base.errors import NotFound, Unavailable, clip
 from flashgrep.base.languages import language_of
 from flashgrep.base.model import path_to_json
 from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, Usage, handler
 from flashgrep.base.vocabulary import VERBATIM
 from flashgrep.methods.common import (
-    BARE,
     CHARS_PER_TOKEN,
     Below,
-    Coverage,
     Exclude,
     Fresh,
     Include,
@@ -26,20 +25,21 @@ from flashgrep.methods.common import (
     ProjectName,
     ProjectNames,
     Rev,
-    coverage_of,
     current_view,
     make_path_filter,
-    milliseconds_since,
     view_of,
 )
 from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
 from flashgrep.methods.text import Style, render_places, span
+from flashgrep.parts.meaning.embed.models import MODELS
+from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.parts.meaning.search.passages import Excerpt, Span
 from flashgrep.parts.meaning.search.word_search import spellings_of
-from flashgrep.project import RevisionView, Workspace
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
+from flashgrep.project.project import BARE
 from flashgrep.search.snapshot import SearchStats
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
@@ -161,11 +161,11 @@ async def _ask(
         view, params.include, params.exclude, params.language, among.nested, below=params.path
     )
     try:
-        if not isinstance(view, RevisionView) or (workspace.is_bare and not view.known.is_stored):
+        if view.revision_id is None or (workspace.is_bare and not view.is_stored):
             await require_index(workspace)
     except Unavailable as error:
         if not workspace.is_bare:  # an error by contract, with what can be said without an index
-            likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
+            likely = await find_best_lines(view, params.query, min(params.limit, MOST_LINES), keep)
             error.data["likely_lines"] = [
                 f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
                 for hit in likely.results
@@ -177,17 +177,17 @@ async def _ask(
         semantic_weight=params.semantic_weight,
         keep=keep,
         threshold=params.threshold,
-        reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
+        reranker=await anyio.to_thread.run_sync(call.host.service(MODELS).reranker),
         passages=True,
     )
-    answer = await view.search_by_meaning(question)
+    answer = await search_by_meaning(view, question)
     found = answer.results
     if call.as_text and "limit" not in params.model_fields_set:
         # No limit was given: results far below the best would only fill a model's context.
         found = [piece for piece in found if piece.near >= NEAR]
 
     unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
-    coverage = coverage_of(view, SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    coverage = view.coverage(SearchStats(), fresh=fresh and not answer.unseen, started=started)
     # An answer is complete if every chunk could be found by words and by meaning.
     coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
     coverage["complete"] &= not answer.unseen
@@ -292,7 +292,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         "ranked_by": "words and meaning",
         "problems": {},
     }
-    reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
+    reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
     question = MeaningQuestion(
         text=params.query, limit=params.limit, threshold=params.threshold, reranker=reranker, passages=True
     )
@@ -300,7 +300,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         try:
             await workspace.refresh()
             await require_index(workspace)
-            answer = await (await current_view(call, workspace)).search_by_meaning(question)
+            answer = await search_by_meaning(await current_view(call, workspace), question)
         except Unavailable as error:
             if len(workspaces) == 1:
                 raise

@@ -13,10 +13,10 @@ from urllib.parse import unquote_to_bytes
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import LANGUAGES, language_of
 from flashgrep.files.columns import Columns, Lines, PositionEncoding, find_column
-from flashgrep.parts.navigation.other_sources import Meaning, Open, SourceOccurrence
 from flashgrep.parts.navigation.servers.known import KnownServer
 from flashgrep.parts.navigation.servers.language_server import LanguageServer, make_uri
 from flashgrep.parts.navigation.servers.pool import NotAsked, ServerPool
+from flashgrep.parts.symbols.other_sources import Meaning, Open, SourceOccurrence
 from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
 from flashgrep.search.snapshot import MTIME_NS, SIZE, Snapshot
 

@@ -7,13 +7,13 @@ from typing import Final, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.files.columns import Columns, Range
 from flashgrep.methods.common import (
     PATH,
-    Coverage,
     Cursor,
     Deadline,
     Encoding,
@@ -21,23 +21,23 @@ from flashgrep.methods.common import (
     Fresh,
     ProjectName,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     open_view,
     resolve_path,
 )
 from flashgrep.methods.text import Style, render_places
-from flashgrep.parts.navigation import language_server_source, other_sources
+from flashgrep.parts.navigation import language_server_source
 from flashgrep.parts.navigation.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
 from flashgrep.parts.navigation.navigation import Hover, Navigation, Navigator, Place, describe
 from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.navigation.scip import scip_source
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_name_at
 from flashgrep.parts.symbols.symbol_source import SnapshotSource, SymbolSource
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import Snapshot
 
-SOURCES: Final = {other_sources.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
+SOURCES: Final = {scip_source.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
 """Names, in answers, of sources other than flashgrep itself."""
 MOST_LINE: Final = 200
 """Maximum number of characters of a use's line."""
@@ -277,7 +277,7 @@ async def ask_at(
         return _format(params, named, found), found
 
     result, found = await view.in_thread(look)
-    result["coverage"] = coverage_of(view, found, fresh=fresh, started=started)
+    result["coverage"] = view.coverage(found, fresh=fresh, started=started)
     return result
 
 

@@ -14,7 +14,6 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import FAMILIES
 from flashgrep.files.columns import SHOWN
 from flashgrep.index.table import tier_of
-from flashgrep.parts.navigation.other_sources import Meaning, SourceOccurrence
 from flashgrep.parts.navigation.resolution.conformance import find_conforming
 from flashgrep.parts.navigation.resolution.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.parts.navigation.resolution.exports import Values
@@ -25,6 +24,7 @@ from flashgrep.parts.navigation.resolution.receivers import find_member
 from flashgrep.parts.navigation.resolution.resolver import Resolver, Use
 from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN, Definition, Resolution
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.symbols.other_sources import Meaning, SourceOccurrence
 from flashgrep.parts.symbols.parse.describe import find_body
 from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS

@@ -2,6 +2,34 @@
 
 from flashgrep.api.part import Part
 from flashgrep.parts.navigation import methods, research_methods
+from flashgrep.parts.navigation.compiled_sources import (
+    IMPORTED_INDEXES,
+    LANGUAGE_SERVERS,
+    PROJECT_SERVERS,
+    ImportedIndexes,
+    LanguageServers,
+    ProjectServers,
+)
+from flashgrep.parts.navigation.servers.pool import ServerPool
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+
+
+def open_servers(host: Catalogue) -> LanguageServers:
+    """Return the language servers that the user's settings allow."""
+    languages = host.settings.servers.languages
+    if not languages:
+        return LanguageServers(None)
+    return LanguageServers(ServerPool(languages, host.environ))
+
+
+def open_project_servers(project: Workspace) -> ProjectServers:
+    """Return the language servers of a project."""
+    host = project.host
+    if host is None:
+        return ProjectServers(None, project.root)
+    return ProjectServers(host.service(LANGUAGE_SERVERS).pool, project.root)
+
 
 PART = Part(
     name="navigation",
@@ -12,4 +40,9 @@ PART = Part(
         *research_methods.HANDLERS,
     ),
     commands={"scip": "flashgrep.parts.navigation.scip_command:app"},
+    project_services={
+        IMPORTED_INDEXES: lambda project: ImportedIndexes(project.own_folder),
+        PROJECT_SERVERS: open_project_servers,
+    },
+    host_services={LANGUAGE_SERVERS: open_servers},
 )

@@ -9,11 +9,11 @@ from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.navigation.navigation import Navigation, Navigator, Place, place_of
-from flashgrep.parts.navigation.other_sources import Meaning
 from flashgrep.parts.navigation.resolution.conformance import conforms
 from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.symbols.other_sources import Meaning
 from flashgrep.parts.symbols.parse.imports import DEFAULT, may_rename
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS

@@ -12,6 +12,8 @@ from typing import Annotated, Final, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
+from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
@@ -19,12 +21,10 @@ from flashgrep.index.table import TEST, tier_of
 from flashgrep.methods.common import (
     DIGEST_BYTES,
     Budget,
-    Coverage,
     Deadline,
     FilePlace,
     Fresh,
     ProjectName,
-    coverage_of,
     current_view,
     decode_cursor,
     encode_cursor,
@@ -38,7 +38,6 @@ from flashgrep.parts.navigation.research.research_walk import Research
 from flashgrep.parts.navigation.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, UncertainUse
 from flashgrep.parts.symbols.symbol_search import find_near_names
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
-from flashgrep.project import CurrentView
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
@@ -276,7 +275,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         more = await workspace.in_thread(partial(reading.advance, research))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
     stats = SearchStats(complete=research.complete, files_read=research.files_read, skipped=research.skipped)
-    coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
+    coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
     if result["next"] is not None and kept is None:
         keep_walk(question, research, reading)
@@ -305,7 +304,7 @@ def explain(vague: UncertainUse) -> str:
 
 
 async def find_unused_definitions(
-    workspace: CurrentView, params: CodeResearchParams, research: Research, *, fresh: bool
+    workspace: View, params: CodeResearchParams, research: Research, *, fresh: bool
 ) -> CodeResearchResult:
     """Answer which definitions below a path are unused."""
     started = time.perf_counter()
@@ -315,7 +314,7 @@ async def find_unused_definitions(
     for one in search.unused:
         research.graph.add_node(one, 0)
     stats = SearchStats(complete=search.complete, files_read=search.files_read, skipped=search.skipped)
-    coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
+    coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params)
     result["summary"] = f"unused: {len(search.unused)} of {search.checked} definitions"
     result["excluded"] = dict(search.excluded)

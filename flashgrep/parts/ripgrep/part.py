@@ -1,9 +1,11 @@
 """``fgrep rg``: ripgrep itself, on the files that the index does not rule out."""
 
 from flashgrep.api.part import Part
+from flashgrep.parts.ripgrep.plan import answer_call
 
 PART = Part(
     name="ripgrep",
     summary="`fgrep rg`: ripgrep itself, on the files that the index does not rule out.",
     commands={"rg": "flashgrep.cli.commands:rg"},
+    client_calls={"rg": answer_call},
 )

@@ -14,7 +14,7 @@ listed. The daemon keeps the entries of its folders that rules take out (``Snaps
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from flashgrep.files.walk import Walker
 from flashgrep.parts.ripgrep.arguments import Call, Flag, Unplannable, make_pattern, read_arguments, read_patterns
 from flashgrep.pattern import Pattern
 from flashgrep.project.catalogue import Catalogue
+from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
 
@@ -51,6 +52,18 @@ MOST_ADDED_BYTES = 8 << 20
 """Read to look for NUL bytes of files that are not indexed: core files and disk images may be among them."""
 PROVEN = frozenset({"binary"})
 """Reasons for which the index declines a file that ripgrep would not report a match in either."""
+
+
+async def answer_call(context: RequestContext, cwd: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan of a call as the client describes it; as ``answer``."""
+    config = params.get("config")
+    call = Call(
+        argv=params["argv"],
+        cwd=os.fsencode(cwd),
+        config=from_latin1(config) if config else None,
+        readable_input=bool(params.get("readable_input")),
+    )
+    return await answer(context, call)
 
 
 async def answer(context: RequestContext, call: Call) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from typing import Annotated, NotRequired, TypeVar, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.base.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
 from flashgrep.base.model import Document, Skipped, path_to_json, path_to_text
 from flashgrep.base.registry import Call, Handler, NameText, Usage, handler
 from flashgrep.files.extract import extract
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.system import read_all
-from flashgrep.methods.common import Coverage, FilePlace, ProjectParams, coverage_of
+from flashgrep.methods.common import FilePlace, ProjectParams
 from flashgrep.parts.meaning.embed.providers import embedder_of
-from flashgrep.parts.specs.search import Kind, SpecMatch, search
+from flashgrep.parts.specs.search import SPEC_VECTORS, Kind, SpecMatch, search
 from flashgrep.parts.specs.spec import Severity, validate
 from flashgrep.parts.specs.spec_repository import (
     ProjectSpec,
@@ -225,7 +226,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
             stage=progress.stage,
         )
     specs = await _read_specs(workspace, parse_all_specs)
-    vectors = workspace.spec_vectors
+    vectors = workspace.service(SPEC_VECTORS)
 
     def find() -> tuple[list[SpecMatch], str]:
         """Search by meaning or, if that is unavailable, by words; then the second value says why."""
@@ -237,7 +238,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
             return ask(embedder=None), f"searched by words only: {problem.message}"
 
     matches, problem = await workspace.in_turn(find)
-    coverage = coverage_of(workspace, SearchStats(), fresh=fresh, started=started)
+    coverage = workspace.coverage(SearchStats(), fresh=fresh, started=started)
     # Only the specifications were searched, not all of the project's files.
     coverage["files_searched"] = len(specs)
     if problem:

@@ -16,6 +16,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.parts.meaning.embed.interface import Embedder
 from flashgrep.parts.meaning.index.word_impacts import parts
 from flashgrep.parts.specs.spec import Requirement, Scenario
@@ -64,7 +65,10 @@ class SpecMatch:
     snippet: str
 
 
-class SpecVectors:
+SPEC_VECTORS: Final = ServiceKey["SpecVectors"]("specification vectors")
+
+
+class SpecVectors(ProjectService):
     """A cache of the vectors of the last search's texts, by model and content; thread-safe.
 
     A text is embedded once; its vector is dropped when a search no longer has that text.

@@ -10,6 +10,8 @@ from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import Conflict, DeadlineExceeded, InvalidParams, TooLarge
 from flashgrep.base.languages import SYNTAX
 from flashgrep.base.model import path_to_json
@@ -19,7 +21,6 @@ from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Below,
     Budget,
-    Coverage,
     Cursor,
     Deadline,
     Exclude,
@@ -29,7 +30,6 @@ from flashgrep.methods.common import (
     MaxTokens,
     ProjectName,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
@@ -47,7 +47,6 @@ from flashgrep.parts.structural.structural_search import (
     choose_languages,
     search_structural,
 )
-from flashgrep.project import View, Workspace
 from flashgrep.project.catalogue import Catalogue
 
 MOST_PATTERN = 8_192
@@ -187,20 +186,20 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
         "results": shown,
         "total": answer.total,
         "next": encode_cursor(params, reached.path.decode("latin-1"), reached.taken) if reached else None,
-        "coverage": coverage_of(view, answer, fresh=fresh, started=started, keep=keep),
+        "coverage": view.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
-    if isinstance(view, Workspace) and params.rewrite is not None:
-        await _show_difference(view, answer, params, result)
+    if view.is_on_disk and params.rewrite is not None:
+        await _show_difference(view.project, answer, params, result)
     return result
 
 
 async def _show_difference(
-    workspace: Workspace, answer: StructuralAnswer, params: StructuralParams, result: StructuralResult
+    project: Project, answer: StructuralAnswer, params: StructuralParams, result: StructuralResult
 ) -> None:
     """Put the rewritten matches into a result."""
-    rewriting = await _plan(workspace, answer)
+    rewriting = await _plan(project, answer)
     # Checked by the engine that would write it: a diff that is shown can be written.
-    made, _ = await run_sync(partial(write_batch, workspace.editor, rewriting.operations, "atomic", dry_run=True))
+    made, _ = await run_sync(partial(write_batch, project.editor, rewriting.operations, "atomic", dry_run=True))
     for one in made["results"]:
         if one["status"] in {"failed", "conflict"}:
             raise Conflict(f"{one['file_path']}: {one['message']}", reason=one["reason_code"])
@@ -216,7 +215,7 @@ async def _show_difference(
         skipped[reason] = skipped.get(reason, 0) + count
 
 
-async def _plan(workspace: Workspace, answer: StructuralAnswer) -> Rewriting:
+async def _plan(project: Project, answer: StructuralAnswer) -> Rewriting:
     """Return how the matches are rewritten."""
 
     def plan() -> Rewriting:
@@ -229,8 +228,8 @@ async def _plan(workspace: Workspace, answer: StructuralAnswer) -> Rewriting:
             for found in answer.files
         )
 
-    rewriting = await workspace.in_turn(plan)
-    observed, most = len(rewriting.operations), workspace.editor.limits.batch_operations
+    rewriting = await project.in_turn(plan)
+    observed, most = len(rewriting.operations), project.editor.limits.batch_operations
     if observed > most or answer.next is not None:
         raise TooLarge(
             f"it would change {rewriting.files} files in more than {most} places",

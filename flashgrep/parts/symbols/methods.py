@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
 from flashgrep.base.model import path_to_json
@@ -18,7 +19,6 @@ from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Below,
     Budget,
-    Coverage,
     Cursor,
     Deadline,
     Encoding,
@@ -32,7 +32,6 @@ from flashgrep.methods.common import (
     ProjectName,
     ProjectNames,
     Rev,
-    coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
@@ -237,7 +236,7 @@ async def _ask(
         "results": hits,
         "total": answer.total,
         "next": encode_cursor(params, reached) if hits and (answer.total is None or reached < answer.total) else None,
-        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
+        "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
     if answer.suggestions:
         result["suggestions"] = answer.suggestions
@@ -372,7 +371,7 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     fresh = await workspace.refresh() if params.fresh else False
     max_chars = (params.max_tokens or OUTLINE_TOKENS) * CHARS_PER_TOKEN
     below = await resolve_path(workspace, params.path) if params.path else b""
-    paths: list[bytes] | None = None
+    paths: Sequence[bytes] | None = None
     if below:
         paths = workspace.paths(PathFilter((), (), under=below))
         if not paths:

@@ -1,7 +1,11 @@
 """Definitions and references by tree-sitter; outlines, a map of a project, syntax at positions."""
 
 from flashgrep.api.part import Part
+from flashgrep.api.searchers import Searchers
 from flashgrep.parts.symbols import methods, syntax
+from flashgrep.parts.symbols.relevance import search_by_relevance
+from flashgrep.parts.symbols.symbol_search import find_definition
+from flashgrep.parts.symbols.symbol_source import PARSED_FILES, STORED_SYMBOLS, ParsedFiles, StoredSymbols
 
 PART = Part(
     name="symbols",
@@ -10,4 +14,7 @@ PART = Part(
         *methods.HANDLERS,
         *syntax.HANDLERS,
     ),
+    searchers=Searchers(definition=find_definition, ranking=search_by_relevance),
+    project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},
+    host_services={PARSED_FILES: lambda _host: ParsedFiles()},
 )

@@ -14,6 +14,8 @@ from typing import Final, Literal, NamedTuple
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.api.searchers import BestDefinition
+from flashgrep.api.view import View
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import NotFound
 from flashgrep.base.lazy import LazyAttribute
@@ -26,7 +28,7 @@ from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, Definition
 from flashgrep.parts.symbols.parse.lookup import ROLES, FileSymbols, Occurrence, Role, matches_qualifiers, split_name
 from flashgrep.parts.symbols.parse.model import NAME
-from flashgrep.parts.symbols.symbol_source import NOT_HELD, SymbolSource
+from flashgrep.parts.symbols.symbol_source import NOT_HELD, SnapshotSource, SymbolSource
 from flashgrep.search.snapshot import SearchStats
 
 Match = Literal["exact", "prefix", "fuzzy"]
@@ -129,15 +131,6 @@ class _NameWindow(NamedTuple):
     """All indexed names; None: not listed yet."""
 
 
-class BestDefinition(NamedTuple):
-    """The best definition of a name, and the locations of some others as ``path:line``."""
-
-    path: bytes
-    start_line: int
-    end_line: int
-    others: list[str]
-
-
 def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> BestDefinition:
     """Return the best definition of a name, which may be qualified.
 
@@ -160,6 +153,11 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
     message += f"; near: {', '.join(near)}" if near else ""
     raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
+
+
+async def find_definition(view: View, name: str, under: bytes = b"") -> BestDefinition:
+    """Return the best definition of a name in a view; raises as ``find_best_definition``."""
+    return await view.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
 
 def find_near_names(source: SymbolSource, name: str) -> list[str]:

@@ -8,15 +8,14 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import numpy as np
 from tree_sitter import Node
 
+from flashgrep.api.service import HostService, ProjectService, ServiceKey
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.base.model import FileStat, Skipped, SkipReason
 from flashgrep.files.buffers import UnsavedText
-from flashgrep.parts.navigation.language_server_source import LanguageServerSource
-from flashgrep.parts.navigation.other_sources import OtherSources, ScipSource, SourceChain
-from flashgrep.parts.navigation.scip.scip_store import ScipTable
 from flashgrep.parts.symbols import symbol_table as table
+from flashgrep.parts.symbols.other_sources import OtherSources, SourceChain
 from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.embedded import read_scripts
 from flashgrep.parts.symbols.parse.grammar import NoGrammar, ParseTimeout, grammar_of
@@ -104,12 +103,11 @@ class SnapshotSource:
     @LazyAttribute
     def imported(self) -> OtherSources | None:
         """Return the imported indexes of the project and its language servers; None: neither."""
-        table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
-        # SCIP indexes first: a compiler wrote them, and they cost no waiting.
-        found: tuple[OtherSources, ...] = () if table is None else (ScipSource(table),)
-        if self._snapshot.servers is not None:
-            found = (*found, LanguageServerSource(self._snapshot.servers, self._snapshot))
-        return SourceChain(found) if found else None
+        opened = [open_source(self._snapshot) for open_source in self._snapshot.sources]
+        sources: list[OtherSources] = [source for source in opened if source is not None]
+        if not sources:
+            return None
+        return SourceChain(tuple(sources))
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
@@ -251,6 +249,26 @@ def forget_parsed_files() -> None:
     parse_and_keep.cache_clear()
     for kept in _all_kept:
         kept.clear()
+
+
+class ParsedFiles(HostService):
+    """The files parsed for lookups: kept by all projects together."""
+
+    def forget_caches(self) -> None:
+        """Forget them."""
+        forget_parsed_files()
+
+
+class StoredSymbols(ProjectService):
+    """The symbols stored in a project's index, of which parsed files keep a part by their text."""
+
+    def forget_index(self) -> None:
+        """Forget the parsed files: what was stored of them may be damaged."""
+        forget_parsed_files()
+
+
+STORED_SYMBOLS: Final = ServiceKey[StoredSymbols]("stored symbols")
+PARSED_FILES: Final = ServiceKey[ParsedFiles]("parsed files")
 
 
 _all_kept: Final[list["TextCache[Any]"]] = []

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.base.errors import Unavailable
-from flashgrep.parts.git.repository import Repository, Revision, is_bare
+from flashgrep.files.repositories import is_bare
+from flashgrep.parts.git.repository import Repository, Revision
 from flashgrep.parts.team.queue import Job
 
 FETCH_SECONDS: Final = 3600

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound
 from flashgrep.files.openat import RootFolder
+from flashgrep.files.repositories import is_bare
 from flashgrep.parts.git.program import Git
-from flashgrep.parts.git.repository import Repository, is_bare
+from flashgrep.parts.git.repository import Repository
 from flashgrep.parts.team.chunk_writer import Chunker
 from flashgrep.parts.team.clones import ADDRESS, fetch, list_branches, list_tags
 from flashgrep.parts.team.database import connect, translate_errors

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.api.searchers import Searchers
+from flashgrep.api.service import ServiceKey, Services
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound, Unavailable
@@ -21,15 +23,20 @@ from flashgrep.files.openat import RootFolder
 from flashgrep.files.root import Root
 from flashgrep.index.table import FileTable
 from flashgrep.indexer.progress import Progress
+from flashgrep.parts.git.changes import State
 from flashgrep.parts.git.program import Git
 from flashgrep.parts.git.repository import INDEX, NEAREST, Range, Repository, Revision, parse_revision
-from flashgrep.parts.meaning.embed.models import Models
+from flashgrep.parts.git.revisions import REVISIONS, RevisionView, open_revision
+from flashgrep.parts.meaning.embed.models import MODELS, Models
+from flashgrep.parts.meaning.questions import find_best_lines
+from flashgrep.parts.meaning.search.chunk_index import CHUNKS
+from flashgrep.parts.symbols.relevance import search_by_relevance
+from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.team.clones import TAGS, find_clone
 from flashgrep.parts.team.store_connection import Credentials, Store
 from flashgrep.parts.team.text_reader import IndexState, TeamMeaning
 from flashgrep.parts.team.tree_listing import Listing, unpack
 from flashgrep.parts.team.view import KEPT_BYTES, ContentCache, StoreAccess, TeamFiles
-from flashgrep.project import RevisionView
 from flashgrep.search.snapshot import Snapshot
 
 ACCESS: Final = "team"
@@ -42,6 +49,7 @@ MOST_BROWSERS: Final = 32
 LEAST_COMMIT: Final = 4
 """Fewest digits of an abbreviated commit."""
 ResultT = TypeVar("ResultT")
+ServiceT = TypeVar("ServiceT")
 
 
 class RepositoryRow(NamedTuple):
@@ -114,7 +122,13 @@ class TeamCatalogue:
         self._store = store
         self._kept = StoreCache()
         self.meaning = TeamMeaning(settings.embedding.model_dump_json(), environ)
-        self.models = Models(settings, environ)
+        self.services = Services({MODELS: Models(settings, environ)})
+        self.searchers = Searchers(
+            words=find_best_lines,
+            definition=find_definition,
+            ranking=search_by_relevance,
+            revision=open_revision,
+        )
         self.scheduler = Scheduler()
         self.folder = RootFolder(os.fsencode(folder))
         limits = Limits(read_bytes=settings.read.max_bytes)
@@ -226,6 +240,10 @@ class TeamCatalogue:
         # Invisible names are refused later, exactly like unknown ones: an answer must not reveal that they exist.
         return self.list_reachable(session) if projects == "*" else list(dict.fromkeys(projects))
 
+    def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return what a part keeps for all repositories; raises Unavailable if it keeps nothing here."""
+        return self.services.find(key)
+
     async def workspace(self, call: Call[Any], project: str | None) -> "TeamProject":
         """Return the repository that a call is about.
 
@@ -288,20 +306,28 @@ class TeamProject:
         """As ``path``."""
         return self.row.name.encode()
 
-    @property
-    def revisions(self) -> "TeamProject":
-        """Itself: it also resolves revisions."""
-        return self
+    def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return what a part keeps for the repository; raises Unavailable if it keeps nothing here."""
+        services = Services[Any]({REVISIONS: self, CHUNKS: self.catalogue.meaning})
+        return services.find(key)
+
+    def make_vectors_anew(self) -> None:
+        """Do nothing: workers make them, and find out themselves."""
+
+    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+        """Refuse: the store has no work tree, and no history to find what both have in common.
+
+        Raises:
+            Unavailable: always.
+
+        """
+        del rev, look
+        raise Unavailable("a team's server compares no revisions", reason="not_here")
 
     @property
     def editor(self) -> Editor:
         """The editor that has the limits for reading."""
         return self.catalogue.editor
-
-    @property
-    def meaning(self) -> TeamMeaning:
-        """The index of the chunks of all repositories."""
-        return self.catalogue.meaning
 
     def snapshot(self) -> Snapshot:
         """Return an empty snapshot: only revisions have files."""

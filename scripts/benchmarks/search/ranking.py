@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 import anyio
 
+from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.fusion import RULES, Rules
 from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.project import Workspace, WorkspaceOptions
@@ -87,7 +89,7 @@ async def _answer(workspace: Workspace, question: Question, way: Way) -> Meaning
         rules=way.rules,
         semantic_weight=way.semantic_weight,
     )
-    return await workspace.search_by_meaning(asked)
+    return await search_by_meaning(workspace, asked)
 
 
 def _figures(answer: MeaningAnswer, question: Question) -> Figures:
@@ -107,7 +109,7 @@ async def _opened(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until its vectors are ready."""
     options = WorkspaceOptions(state_dir=_user(root) / "state", cache_dir=_user(root) / "cache")
     async with anyio.create_task_group() as tasks:
-        workspace = Workspace(root.name, os.fsencode(root), options)
+        workspace = Workspace(root.name, os.fsencode(root), options, parts=BUILT_IN)
         await workspace.open(tasks)
         try:
             with anyio.fail_after(INDEX_SECONDS):

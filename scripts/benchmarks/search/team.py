@@ -17,9 +17,11 @@ from flashgrep.base.config import Settings
 from flashgrep.base.identifiers import find_identifiers
 from flashgrep.base.model import Document
 from flashgrep.base.registry import Call, Session
+from flashgrep.parts.git.revisions import RevisionView
 from flashgrep.parts.meaning.chunking import embedding_text
 from flashgrep.parts.meaning.embed.providers import embedder_of
 from flashgrep.parts.meaning.index.word_impacts import parts
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.fusion import query_words
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.parts.team import access, migrations
@@ -28,7 +30,6 @@ from flashgrep.parts.team.guard import hash_secret
 from flashgrep.parts.team.jobs import Team
 from flashgrep.parts.team.store_connection import Store
 from flashgrep.parts.team.team_catalogue import ACCESS, TeamCatalogue
-from flashgrep.project import RevisionView
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 from scripts.benchmarks.search.asking import Question
 from scripts.benchmarks.search.metrics import Figures, distinct, figures, mean
@@ -86,7 +87,7 @@ async def ask_team(view: RevisionView, question: Question, way: str) -> Figures:
     asked = MeaningQuestion(
         text=question.text, limit=RESULTS, rules=SIDES[way].rules, semantic_weight=SIDES[way].semantic_weight
     )
-    answer = await view.search_by_meaning(asked)
+    answer = await search_by_meaning(view, asked)
     return judge([os.fsdecode(piece.path) for piece in answer.results], question)
 
 

@@ -12,11 +12,23 @@ import anyio
 import pytest
 
 from flashgrep.base.config import Embedding
-from flashgrep.parts.meaning.index.vectors import vector_files
+from flashgrep.index.schema import list_vector_files
 from flashgrep.project import Workspace
 from tests.faults.harness import kill
 from tests.support.embed_server import Api, Reply, Request, serving
-from tests.support.meaning import BUILT_IN, CART, FILES, MAIL, PASSWORDS, TOPICS, asked, best, meant, settled, until
+from tests.support.meaning import (
+    CART,
+    DEFAULT_MODEL,
+    FILES,
+    MAIL,
+    PASSWORDS,
+    TOPICS,
+    asked,
+    best,
+    meant,
+    settled,
+    until,
+)
 from tests.support.workspace import BOUND, files_with, index_of, opened, put
 
 
@@ -39,7 +51,7 @@ async def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_a
     root: Path,
 ) -> None:
     async with meant(root) as workspace:
-        (file,) = vector_files(index_of(root).parent)
+        (file,) = list_vector_files(index_of(root).parent)
         inode, generation = index_of(root).stat().st_ino, workspace.generation
         harm(file)
         answer = await asked(workspace, "how are passwords hashed")
@@ -50,13 +62,13 @@ async def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_a
         healed = await asked(workspace, "basket of a buyer")
         assert (healed.results[0].path, healed.ranked_by, healed.problem) == (CART, "words and meaning", "")
         assert (index_of(root).stat().st_ino, workspace.generation) == (inode, generation)
-        assert [other.is_symlink() for other in vector_files(index_of(root).parent)] == [False]
+        assert [other.is_symlink() for other in list_vector_files(index_of(root).parent)] == [False]
 
 
 async def test_vectors_that_went_missing_while_nobody_looked_are_found_out_by_the_first_question(root: Path) -> None:
     async with meant(root):
         pass
-    for file in vector_files(index_of(root).parent):
+    for file in list_vector_files(index_of(root).parent):
         file.unlink()
     async with opened(root) as workspace:
         assert (await asked(workspace, "basket of a buyer")).ranked_by == "words"
@@ -75,13 +87,13 @@ async def test_vectors_of_a_model_that_is_no_more_are_rebuilt_though_no_file_cha
         await settled(workspace)
         answer = await asked(workspace, "basket of a buyer")
         assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-        assert sets_of(root) == [BUILT_IN]
+        assert sets_of(root) == [DEFAULT_MODEL]
 
 
 async def test_vectors_are_added_to_a_file_only_where_the_ones_before_are(root: Path) -> None:
     """Zeros in their place would pass for vectors of code that is like nothing."""
     async with meant(root) as workspace:
-        (file,) = vector_files(index_of(root).parent)
+        (file,) = list_vector_files(index_of(root).parent)
         file.unlink()
         put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
         await workspace.refresh()
@@ -174,7 +186,7 @@ async def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_
         workspace.embed_by("{}")
         await settled(workspace)
         assert (await best(workspace, "basket of a buyer"))[0] == CART
-        assert sets_of(root) == [BUILT_IN]
+        assert sets_of(root) == [DEFAULT_MODEL]
 
     with serving() as api:
         model = Model(api)
@@ -184,13 +196,13 @@ async def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_
             await reached(model.came)
             answer = await asked(workspace, "basket of a buyer")
             assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-            assert sets_of(root) == [BUILT_IN, "ollama:nomic-embed-text"]
+            assert sets_of(root) == [DEFAULT_MODEL, "ollama:nomic-embed-text"]
             model.go_on.set()
             await settled(workspace)
             answer = await asked(workspace, "xyzzy")
             assert (answer.results[0].path, answer.ranked_by) == (MAIL, "words and meaning")
             assert sets_of(root) == ["ollama:nomic-embed-text"]
-            assert len(vector_files(index_of(root).parent)) == 1
+            assert len(list_vector_files(index_of(root).parent)) == 1
             put(root, {"bill.py": b"def print_invoice():\n    invoice = invoice.invoice\n"})
             assert b"bill.py" in (await best(workspace, "xyzzy"))[:2]
             await back_to_the_first(workspace, root)

@@ -4,6 +4,7 @@ import random
 import shutil
 from pathlib import Path
 
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.project import Workspace
 from tests.support.meaning import FILES, settled
@@ -27,7 +28,7 @@ async def answers(workspace: Workspace) -> dict[str, list[Said]]:
     await settled(workspace)
     found = {}
     for text in QUESTIONS:
-        answer = await workspace.search_by_meaning(MeaningQuestion(text=text, limit=60))
+        answer = await search_by_meaning(workspace, MeaningQuestion(text=text, limit=60))
         assert (answer.ranked_by, answer.unseen) == ("words and meaning", 0)
         found[text] = [(one.path, one.chunk.start, one.score, one.near) for one in answer.results]
     return found

@@ -7,8 +7,8 @@ from unittest import mock
 
 from flashgrep.files.globs import PathFilter
 from flashgrep.index import schema
+from flashgrep.index.schema import list_vector_files
 from flashgrep.parts.meaning.index import chunks
-from flashgrep.parts.meaning.index.vectors import vector_files
 from flashgrep.project import Workspace
 from tests.support.meaning import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
 from tests.support.workspace import index_of, opened, put
@@ -177,13 +177,13 @@ async def test_a_project_without_a_line_of_text_answers_nothing(root: Path) -> N
 
 async def test_an_index_thrown_away_answers_right_again(root: Path) -> None:
     async with meant(root) as workspace:
-        before = vector_files(index_of(root).parent)
+        before = list_vector_files(index_of(root).parent)
         await workspace.rebuild()
         assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
         await settled(workspace)
         answer = await asked(workspace, "basket of a buyer")
         assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-        after = vector_files(index_of(root).parent)
+        after = list_vector_files(index_of(root).parent)
         assert len(after) == 1
         assert after != before
         assert not before[0].exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.base.config import Embedding
+from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.project import Workspace
 from tests.support.workspace import index_of, opened, put
@@ -29,7 +30,7 @@ async def test_an_embedder_named_by_the_index_is_not_asked(root: Path) -> None:
 
 
 async def _found(workspace: Workspace) -> list[bytes]:
-    answer = await workspace.search_by_meaning(MeaningQuestion(text="who opens the door", limit=3))
+    answer = await search_by_meaning(workspace, MeaningQuestion(text="who opens the door", limit=3))
     return [piece.path for piece in answer.results]
 
 

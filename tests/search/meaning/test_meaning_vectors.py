@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.index.schema import list_vector_files
 from flashgrep.parts.meaning.index.vectors import (
     RESCORED,
     Floats,
@@ -19,7 +20,6 @@ from flashgrep.parts.meaning.index.vectors import (
     new_name,
     quantise,
     row_type,
-    vector_files,
 )
 
 BY_ROW = np.zeros_like
@@ -44,7 +44,7 @@ def stored(folder: Path, rows: Floats) -> Vectors:
 
 def file_of(folder: Path) -> Path:
     """Return the only file of vectors in a folder."""
-    (file,) = vector_files(folder)
+    (file,) = list_vector_files(folder)
     return file
 
 
@@ -193,7 +193,7 @@ def test_a_name_that_is_none_of_ours_is_not_opened(tmp_path: Path, name: str) ->
     with pytest.raises(VectorsDamaged):
         Vectors(file, 4).grow(1)
     assert file.read_bytes() == b"kept"
-    assert vector_files(tmp_path) == []
+    assert list_vector_files(tmp_path) == []
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.fusion import RULES
 from flashgrep.parts.meaning.search.word_search import forms_of
 from flashgrep.pattern import Pattern
@@ -65,7 +66,7 @@ async def test_code_that_says_a_word_in_another_form_is_found_by_words_and_shown
             assert half.path == AIM
             assert 0.3 < half.score <= 0.5
         assert await best(workspace, "telescopes", semantic_weight=0.0, rules=replace(RULES, form=0.0)) == [DOME]
-        lines = (await workspace.search_words(text, 10, None)).results
+        lines = (await find_best_lines(workspace, text, 10, None)).results
         assert {hit["file_path"]: hit["start_line"] for hit in lines}.items() >= {("sky/aim.py", 3), ("sky/dome.py", 2)}
         exact = await workspace.search(Question(pattern=Pattern(texts=("telescopes",), mode="literal")))
         assert [hit["file_path"] for hit in exact.results] == ["sky/dome.py"], "never of exact search"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from flashgrep.base.model import path_from_json
+from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.word_search import search_words
 from flashgrep.project import Workspace
 from tests.support.workspace import opened, put
@@ -16,7 +17,7 @@ FILES = {
 
 async def best(workspace: Workspace, text: str) -> list[tuple[bytes, int]]:
     await workspace.refresh()
-    answer = await workspace.search_words(text, 10, None)
+    answer = await find_best_lines(workspace, text, 10, None)
     assert all(0 < hit["score"] <= 1 for hit in answer.results)
     return [(path_from_json(hit["file_path"], None), hit["start_line"]) for hit in answer.results]
 

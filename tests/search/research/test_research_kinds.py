@@ -5,8 +5,9 @@ from typing import cast
 
 import pytest
 
+from flashgrep.api.coverage import Coverage
 from flashgrep.base.errors import InvalidParams
-from flashgrep.methods.common import Budget, Coverage
+from flashgrep.methods.common import Budget
 from flashgrep.methods.text import Style
 from flashgrep.parts.navigation.references import UnusedSearch
 from flashgrep.parts.navigation.research.research_walk import Research

@@ -10,7 +10,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import anyio
-from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -20,15 +19,11 @@ from flashgrep import __version__
 from flashgrep.base.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import Call, Capabilities, Session
-from flashgrep.files.editor import Editor
-from flashgrep.files.openat import Descriptor
-from flashgrep.files.system import read_all
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
 from flashgrep.methods.common import view_of
 from flashgrep.parts.http.site import HEADERS
 from flashgrep.parts.http.wire.admission import VISITOR
 from flashgrep.parts.http.wire.documents import PARAMETERS, SEARCHES, STATUS, Documents
-from flashgrep.project import RevisionView
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import InvalidItem, Reply, encode, error_line
@@ -232,21 +227,8 @@ async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -
     path = path_from_json(query.get("path"), query.get("path_bytes"))
     workspace = await catalogue.workspace(Call(catalogue, session), query.get("project"))
     view = await view_of(Call(catalogue, session), workspace, query.get("rev"))
-    if isinstance(view, RevisionView):
-        data = await view.in_turn(lambda: view.read(path))
-    else:
-        data = await run_sync(read_file, workspace.editor, path)
+    data = await view.read(path, MOST_RAW)
     name = quote(path_to_text(path).rpartition("/")[2], errors="replace")
     headers = {**RAW_HEADERS, "content-disposition": f"inline; filename*=UTF-8''{name}"}
     # Never as HTML: a hostile repository's page would run with our origin.
     return Response(data, headers=headers, media_type="text/plain")
-
-
-def read_file(editor: Editor, path: bytes) -> bytes:
-    """Return a file's bytes; raises as ``Root.open_file``, and TooLarge."""
-    descriptor, status, _ = editor.root.open_file(path)
-    with Descriptor(descriptor):
-        if status.st_size > MOST_RAW:
-            message = f"too large to send: {path_to_text(path)}"
-            raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=MOST_RAW)
-        return read_all(descriptor, status.st_size)

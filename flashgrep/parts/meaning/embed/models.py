@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.api.service import HostService, ServiceKey
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed.http_api import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
 from flashgrep.parts.meaning.embed.local import fingerprint, import_library
+from flashgrep.parts.meaning.embed.static import release
 
 MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of query and text
 
@@ -247,7 +249,10 @@ def add_words(query: str, prompt: str) -> str:
     return " ".join([query.strip(), *added]).strip()
 
 
-class Models:
+MODELS: Final = ServiceKey["Models"]("models")
+
+
+class Models(HostService):
     """The configured reranker and refiner, opened on first use and kept; thread-safe."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
@@ -256,6 +261,10 @@ class Models:
         self._lock = threading.Lock()
         self._reranker: Reranker | None = None
         self._refiner: Refiner | None = None
+
+    def forget_models(self) -> None:
+        """Unload the embedder of questions; loading it again takes 0.1 s."""
+        release()
 
     def reranker(self) -> Reranker | None:
         """Return the reranker, or None if none is configured.

@@ -7,7 +7,6 @@ read with ``pread``: truncating a mapped file would kill the daemon by SIGBUS.
 
 import errno
 import os
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.base.checkpoint import checkpoint
+from flashgrep.index.schema import VECTOR_FILE
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -30,7 +30,6 @@ READ_ROWS: Final = 16_384
 """Rows read at a time to extract their signs: about 4 MB."""
 BLOCK_ROWS: Final = 1 << 15
 """Rows compared at a time: 1 MB of signs, which fits the processor's cache."""
-_NAME: Final = re.compile(r"vectors-[0-9a-f]{16}\.bin")
 _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """Errors that do not mean that the file is damaged."""
 
@@ -55,11 +54,6 @@ def new_name() -> str:
     return f"vectors-{os.urandom(8).hex()}.bin"
 
 
-def vector_files(folder: Path) -> list[Path]:
-    """Return all vector files in a folder."""
-    return [file for file in folder.glob("vectors-*.bin") if _NAME.fullmatch(file.name)]
-
-
 def row_type(dims: int) -> np.dtype[np.void]:
     """Return the layout of a row on disk."""
     return np.dtype([("direction", "i1", (dims,)), ("scale", "<f4")])
@@ -78,7 +72,7 @@ def quantise(vectors: Floats) -> npt.NDArray[np.void]:
 
 @contextmanager
 def _opened(file: Path, flags: int) -> Iterator[int]:
-    if not _NAME.fullmatch(file.name):
+    if not VECTOR_FILE.fullmatch(file.name):
         raise VectorsDamaged(f"{file.name} is not a vector file")
     try:
         # O_NOFOLLOW: a symbolic link in the store's folder must not make the writer overwrite another file.

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
+from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.base.config import Embedding
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.files.globs import PathFilter
@@ -130,7 +131,10 @@ class ChunkIndex(Protocol):
         """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
 
 
-class MeaningIndex:
+CHUNKS: Final = ServiceKey[ChunkIndex]("chunks")
+
+
+class MeaningIndex(ProjectService):
     """Keeps a ``ChunkState`` up to date with the index; thread-safe."""
 
     def __init__(self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]) -> None:
@@ -191,13 +195,13 @@ class MeaningIndex:
             if damaged:
                 self._vectors = None
 
-    def embed_by(self, embedding: str) -> None:
+    def change_embedding(self, embedding: str) -> None:
         """Use the vectors of the new settings as soon as there are enough."""
         with self._lock:
             self._embedding, self._known = embedding, None
             self._configured.add(embedding)
 
-    def forget(self) -> None:
+    def forget_index(self) -> None:
         """Release everything: the index was deleted."""
         with self._lock:
             self._known, self._vectors, self._file, self._texts = None, None, "", None
@@ -207,7 +211,7 @@ class MeaningIndex:
         with self._lock:
             idle = self._known is not None and time.monotonic() > self._used + seconds
         if idle:
-            self.forget()
+            self.forget_index()
             self._embedders.clear()
             # A module-wide cache for all projects; it refills on use.
             table.split_chunks.cache_clear()

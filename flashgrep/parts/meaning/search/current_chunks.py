@@ -11,6 +11,7 @@ from flashgrep.parts.meaning.chunking import chunk_text
 from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
 from flashgrep.parts.meaning.search.passages import Passage
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.symbol_source import NOTHING_UNSAVED, parse_file
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question, search
@@ -44,7 +45,7 @@ Wanted = Callable[[FoundChunk], bool] | None
 def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
     """Return chunks that contain a text, ignoring ASCII case if it has no capital; best files first, without copies."""
     pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
-    question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
+    question = Question(pattern=pattern, keep=keep, ranking=search_by_relevance, limit=MOST_HITS, max_chars=1 << 30)
     hits: dict[bytes, list[int]] = {}
     for hit in search(snapshot, question).results:
         path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))

@@ -1,0 +1,63 @@
+"""Questions about a view that the core asks and parts answer: words, the best definition of a name, a revision."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
+
+from flashgrep.api.view import Project, View
+from flashgrep.base.errors import Unavailable
+from flashgrep.files.globs import PathFilter
+from flashgrep.search.exact import Answer, Ranking
+
+
+class BestDefinition(NamedTuple):
+    """The best definition of a name, and the locations of some others as ``path:line``."""
+
+    path: bytes
+    start_line: int
+    end_line: int
+    others: list[str]
+
+
+async def _refuse_words(_view: View, _text: str, _limit: int, _keep: PathFilter | None) -> Answer:
+    raise Unavailable("search by words is not installed: the part `meaning` is left out")
+
+
+async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
+    raise Unavailable("symbols are not installed: the part `symbols` is left out")
+
+
+async def _refuse_embedding(_host: object, _provider: object) -> object:
+    raise Unavailable("search by meaning is not installed: the part `meaning` is left out")
+
+
+async def _refuse_revision(_project: Project, _rev: str) -> View:
+    raise Unavailable("revisions are not installed: the part `git` is left out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searchers:
+    """One function for each kind of question; one that no part answers raises ``Unavailable``."""
+
+    words: Callable[[View, str, int, PathFilter | None], Awaitable[Answer]] = _refuse_words
+    """Returns the best lines for words; at most so many, of the files that the filter wants."""
+    definition: Callable[[View, str, bytes], Awaitable[BestDefinition]] = _refuse_definition
+    """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
+    ranking: Ranking | None = None
+    """Answers an exact question for lines, best first; a function of a module, since lookup workers call it, too."""
+    embedding: Callable[[Any, Any], Awaitable[Any]] = _refuse_embedding
+    """Given a host and a provider's name, returns its settings; raises ProviderUnavailable if it does not work here."""
+    revision: Callable[[Project, str], Awaitable[View]] = _refuse_revision
+    """Returns a project as it is in a revision; raises NotFound, InvalidParams, Forbidden, Unavailable."""
+
+    @classmethod
+    def join(cls, several: Iterable[Self]) -> Self:
+        """Return the searchers of several parts together; of two that answer one kind, the later one is taken."""
+        nobody = cls()
+        answered = {}
+        for searchers in several:
+            for field in fields(cls):
+                function = getattr(searchers, field.name)
+                if function is not getattr(nobody, field.name):
+                    answered[field.name] = function
+        return cls(**answered)

@@ -1,0 +1,93 @@
+"""What a part keeps for a project, or for all projects of a host, between questions."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from flashgrep.base.errors import Unavailable
+
+ServiceT = TypeVar("ServiceT")
+KindT = TypeVar("KindT")
+
+
+class ServiceKey(Generic[ServiceT]):
+    """Names a service and its type: ``project.service(KEY)`` returns one of this type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class ProjectService:
+    """What a part keeps for one project while it is open. A hook does nothing unless the part overrides it."""
+
+    problem: str = ""
+    """What a reader of an answer about the project should know; empty if there is nothing."""
+
+    def recover(self) -> None:
+        """Repair what a killed daemon left; called in a thread, before the first question."""
+
+    def open_source(self, snapshot: Any) -> Any:
+        """Return what else knows the meaning of names, for one question about a snapshot; None: nothing."""
+        del snapshot
+
+    def change_embedding(self, embedding: str) -> None:
+        """Use the embedder of these settings, as JSON, from now on."""
+
+    def forget_index(self) -> None:
+        """Drop what was read from the index, which is set aside."""
+
+    def rest(self, seconds: float) -> bool:
+        """Free memory that no question has needed for this long; return whether there was any."""
+        del seconds
+        return False
+
+    def close(self) -> None:
+        """Give back everything: the project is being closed."""
+
+
+class HostService:
+    """What a part keeps for all projects of a host. A hook does nothing unless the part overrides it."""
+
+    def forget_caches(self) -> None:
+        """Drop what only speeds up lookups: after many of them, memory is given back."""
+
+    def rest(self) -> None:
+        """End what has been idle; called every minute."""
+
+    def forget_models(self) -> None:
+        """Unload what only projects that have just come to rest needed."""
+
+    def close(self) -> None:
+        """Give back everything: the host ends."""
+
+
+class Services(Generic[KindT]):
+    """The services of one project, or of one host, by their keys."""
+
+    def __init__(self, services: Mapping[ServiceKey[Any], KindT]) -> None:
+        self._services: dict[str, Any] = {key.name: service for key, service in services.items()}
+
+    @classmethod
+    def make(
+        cls, factories: Iterable[Mapping[ServiceKey[Any], Callable[[Any], KindT]]], owner: Any
+    ) -> "Services[KindT]":
+        """Return what the parts keep for an owner: a project, or a host."""
+        services: dict[ServiceKey[Any], KindT] = {}
+        for several in factories:
+            for key, make in several.items():
+                services[key] = make(owner)
+        return cls(services)
+
+    def __iter__(self) -> Iterator[KindT]:
+        return iter(self._services.values())
+
+    def find(self, key: ServiceKey[ServiceT]) -> ServiceT:
+        """Return a service.
+
+        Raises:
+            Unavailable: the part that keeps it is left out.
+
+        """
+        service: ServiceT | None = self._services.get(key.name)
+        if service is None:
+            raise Unavailable(f"not here: {key.name}; the part that has them is left out", reason="part_left_out")
+        return service
