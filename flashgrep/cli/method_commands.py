@@ -19,6 +19,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from flashgrep.base.places import find_places
 from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
 from flashgrep.methods.text import Style, escape_controls, find_notes, format_json
@@ -36,8 +37,9 @@ FROM_ROOT = re.compile(
     r"relative to the (project's root; an absolute path inside it is accepted|project's root|project)\b"
 )
 PLACE_ARGUMENTS = ("path", "line", "column")
-PLACE = re.compile(r"(.+?):(\d+):(\d+)(?::.*)?", re.DOTALL)
-"""A place in the form that hits begin with, so that it can be pasted."""
+LINES_ARGUMENTS = ("path", "start_line", "end_line")
+PLACE_HINT = "fgrep: a place is FILE:LINE:COLUMN, or FILE LINE COLUMN\n"
+LINES_HINT = "fgrep: lines are FILE:FIRST-LAST, FILE FIRST-LAST or FILE FIRST LAST\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +52,19 @@ class Output:
 
 
 def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_json: bool = False) -> Output:
-    """Render a result with its method's renderer; the status is 1 if it is an empty list."""
-    results = result.get("results") if isinstance(result, dict) else None
-    status = NOTHING_FOUND if results == [] else 0
+    """Render a result with its method's renderer; the status is 1 if nothing was found, or only something similar."""
+    status = NOTHING_FOUND if isinstance(result, dict) and _has_nothing(result) else 0
     if as_json:
         return Output(format_json(result).encode(), b"", status)
     text = "\n".join((renderer or _render_any)(result, style))
     text += "" if text.endswith("\n") or not text else "\n"
     notes = "".join(f"fgrep: {note}\n" for note in find_notes(result, style)) if isinstance(result, dict) else ""
     return Output(text.encode("utf-8", "surrogateescape"), escape_controls(notes).encode(errors="replace"), status)
+
+
+def _has_nothing(result: Mapping[str, Any]) -> bool:
+    """Return whether nothing is what was asked for, so that ``if fgrep query …`` tells whether the text is there."""
+    return result.get("results") == [] or result.get("fallback") == "words" or bool(result.get("fuzzy"))
 
 
 def _render_any(result: Any, style: Style) -> Iterator[str]:
@@ -125,17 +131,44 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
         return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
     command = make_method_command(registry, declared)
     arguments = rename_options(declared, argv[1:])
-    if declared.arguments == PLACE_ARGUMENTS and not any(map(str.isdecimal, arguments[1:2])):
-        place = PLACE.fullmatch(arguments[0]) if arguments else None
-        arguments[:1] = place.groups() if place else arguments[:1]
+    if declared.arguments in {PLACE_ARGUMENTS, LINES_ARGUMENTS}:
+        arguments = split_place(declared, arguments)
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
             result = command.main(arguments, f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width)
     except typer.TyperException as error:
-        hint = QUERY_HINT if argv[0] == "query" and "extra argument" in error.format_message() else ""
+        hint = ""
+        if argv[0] == "query" and "extra argument" in error.format_message():
+            hint = QUERY_HINT
+        elif declared.arguments == PLACE_ARGUMENTS:
+            hint = PLACE_HINT
+        elif declared.arguments == LINES_ARGUMENTS:
+            hint = LINES_HINT
         return Output(b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR)
     return result if isinstance(result, Invocation) else Output(out.getvalue().encode(), b"", int(result or 0))
+
+
+def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with a place as one text, as hits begin with, split into file and numbers.
+
+    A file whose name has colons and numbers itself is meant if the numbers are given apart.
+    """
+    if not arguments or any(map(str.isdecimal, arguments[1:2])):
+        return list(arguments)
+    takes_lines = handler.arguments == LINES_ARGUMENTS
+    place = next(find_places(arguments[0]), None)
+    rest = arguments[1:]
+    if takes_lines and place is None and rest:  # the lines as a word of their own: FILE 10-20
+        place = next(find_places(f"{arguments[0]}:{rest[0]}"), None)
+        rest = rest[1:]
+    if place is None:
+        return list(arguments)
+    if takes_lines:
+        return [place.path, str(place.first), str(place.last), *rest]
+    if place.column is None:
+        return list(arguments)
+    return [place.path, str(place.first), str(place.column), *rest]
 
 
 def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:

@@ -50,6 +50,8 @@ LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
 """What only a regular expression is likely to contain."""
 SmartMode = Literal["literal", "regex", "words"]
 """Interpretations of a text, in the order in which they are tried."""
+Fallback = Literal["regex", "words"]
+"""Interpretations used only if nothing has the text itself."""
 
 
 class QueryParams(Params):
@@ -64,7 +66,7 @@ class QueryParams(Params):
     ] = Field(
         "smart",
         description="regex: ripgrep's syntax. smart: the text itself, best hits first; if nothing has it, as a "
-        "regex if it looks like one, else texts with most of its words.",
+        "regex if it looks like one, else texts with most of its words (see `fallback`).",
     )
     case: Annotated[
         Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
@@ -157,6 +159,7 @@ class QueryHit(TypedDict, total=False):
 class QueryResult(TypedDict):
     """Hits in order, their total if known, and what was covered.
 
+    `fallback`: nothing has the text itself; these hits are of it as a regex, or lines with most of its words.
     `suggestions`: if nothing was found, files with a similar name.
     """
 
@@ -164,6 +167,7 @@ class QueryResult(TypedDict):
     total: int | None
     next: str | None
     mode: str
+    fallback: NotRequired[Fallback]
     coverage: Coverage
     suggestions: NotRequired[list[str]]
     explained: NotRequired[Explanation]
@@ -260,6 +264,8 @@ async def _ask(
         "mode": mode,
         "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
+    if params.mode == "smart" and params.engine == "linear" and mode != "literal" and answer.has_hits:
+        result["fallback"] = mode
     # Only words or parts of names may be meant as a file's name; a regex is not.
     if answer.next is not None:
         tier, path, *reached = answer.next
@@ -304,21 +310,27 @@ async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]
     if params.mode != "smart":
         return [params.mode]
     modes: list[SmartMode] = ["literal"]
+    texts = (params.query, *params.any_of)
+    looks_like_regex = any(LOOKS_LIKE_REGEX.search(text) is not None for text in texts)
     # Compiling shows whether it is one, and takes up to a second.
-    if LOOKS_LIKE_REGEX.search(params.query) is not None and await workspace.in_turn(partial(is_regex, params.query)):
+    if looks_like_regex and await workspace.in_turn(partial(selects_text, texts)):
         modes.append("regex")
-    if len(params.query.split()) > 1:
+    # Lines with some of the words have no single match that could be a whole word, a whole line or of a given case.
+    is_restricted = params.word or params.line or params.multiline or params.case == "sensitive"
+    if len(params.query.split()) > 1 and not params.any_of and not is_restricted and params.output == "lines":
         modes.append("words")
     return modes
 
 
-def is_regex(text: str) -> bool:
-    """Return whether a text compiles as a regular expression."""
+def selects_text(texts: tuple[str, ...]) -> bool:
+    """Return whether texts compile as a regular expression every match of which has at least one character.
+
+    ``x || y`` compiles too, and matches the empty text, so it would select every line of the project.
+    """
     try:
-        Pattern(texts=(text,), mode="regex").matcher()
+        return not Pattern(texts=texts, mode="regex").matches_empty()
     except BadPattern:
         return False
-    return True
 
 
 async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:

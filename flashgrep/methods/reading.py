@@ -9,6 +9,7 @@ from pydantic import Field
 from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
     NEEDED,
     RARE,
@@ -42,8 +43,6 @@ from flashgrep.project.catalogue import Catalogue
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """Most targets of one call, and the tokens each may have even if the others have used up the budget."""
 NO_LINE_END = "[no line end at the end of the file]"
-LINES_OF_FILE: Final = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:[-:]L?(?P<last>\d{1,9}))?")
-"""Lines of a file, as ``src/a.py:10-20`` or, as in URLs, ``src/a.py#L10-L20``."""
 SYMBOL_OF_FILE: Final = re.compile(r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)")
 """A symbol of a file, as ``src/a.py:Wheel.turn``."""
 
@@ -189,7 +188,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     # One after the other: they share the budget.
     for target in params.targets:
         asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
-        if not LINES_OF_FILE.fullmatch(target):
+        if next(find_places(target), None) is None:
             try:
                 # A symbol first: if there is none, treat it as a path, whose error names similar paths.
                 await call.host.searchers.definition(view, target, b"")
@@ -212,19 +211,18 @@ async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams)
         named = params.symbol_name or params.path or ""
         if params.symbol_name and params.path:
             raise
-        asked: dict[str, Any] = {}
-        if place := LINES_OF_FILE.fullmatch(named):
-            first = int(place["first"])
-            asked = {"path": place["path"], "start_line": first, "end_line": int(place["last"] or first)}
-        elif place := SYMBOL_OF_FILE.fullmatch(named):
-            asked = {"path": place["path"], "symbol_name": place["symbol"]}
-        if not asked:
-            raise
-        try:
-            return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **asked}))
-        except NotFound:
-            # The first error: it is about the name the caller gave, not our interpretation of it.
-            raise error from None
+        readings: list[dict[str, Any]] = []
+        for place in find_places(named):
+            readings.append({"path": place.path, "start_line": place.first, "end_line": place.last})
+        if not readings and (found := SYMBOL_OF_FILE.fullmatch(named)):
+            readings.append({"path": found["path"], "symbol_name": found["symbol"]})
+        for reading in readings:
+            try:
+                return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **reading}))
+            except NotFound:
+                continue
+        # The first error: it is about the name the caller gave, not our interpretation of it.
+        raise error from None
 
 
 async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:

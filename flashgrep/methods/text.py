@@ -278,6 +278,8 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield from explain_empty(result, style)
     elif result.get("mode") == "words":
         yield "no line has the text itself; these lines come nearest"
+    elif result.get("fallback") == "regex":
+        yield "no line has the text itself; these match it as a regular expression"
     elif result.get("fuzzy"):
         yield "no path has all of it; these come nearest"
     elif result.get("ranked_by") == "words":

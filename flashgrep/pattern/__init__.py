@@ -24,7 +24,7 @@ from flashgrep.pattern.gram_plan import (
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
 from flashgrep.pattern.parser import as_line, as_word, literal_texts, parse_texts, within_lines
-from flashgrep.pattern.regex_tree import Node
+from flashgrep.pattern.regex_tree import Node, edge
 
 __all__ = [
     "ANYTHING",
@@ -88,6 +88,16 @@ class Pattern:
             BadPattern: with the problem and its character offset in the text.
         """
         return _matcher(self)
+
+    def matches_empty(self) -> bool:
+        """Return whether a match may be empty, as for ``x*``, ``^`` or ``a||b``: then nearly every line has one.
+
+        Raises:
+            BadPattern: as `matcher`.
+
+        """
+        self.matcher()  # compiled too, since the tree alone may be of a pattern that is too large
+        return edge(_tree(self), first=True).empty
 
     def grams(self) -> GramExpr:
         """Return which grams a text must have for the pattern to match anywhere in it; cached.

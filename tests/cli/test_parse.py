@@ -134,6 +134,23 @@ def test_a_place_is_three_words_or_as_a_hit_begins(argv: list[str], path: str) -
     assert found.params == {"path": path, "line": 3, "column": 9}
 
 
+@pytest.mark.parametrize(
+    ("argv", "lines"),
+    [
+        (["a.py:3-9"], (3, 9)),
+        (["a.py", "3-9"], (3, 9)),
+        (["a.py:3"], (3, 3)),
+        (["a.py:3:9"], (3, 3)),
+        (["a.py:3:9:x = y[1:2]", "--json"], (3, 3)),
+        (["a.py#L3-L9"], (3, 9)),
+    ],
+)
+def test_a_slice_takes_its_lines_as_one_word_too(argv: list[str], lines: tuple[int, int]) -> None:
+    found = parse_line(METHODS, ["slice", *argv], 80)
+    assert isinstance(found, Invocation)
+    assert found.params == {"path": "a.py", "start_line": lines[0], "end_line": lines[1]}
+
+
 @pytest.mark.parametrize("argv", [[], ["a.py"], ["a.py:3"], ["--json"]])
 def test_half_a_place_is_an_error(argv: list[str]) -> None:
     said = parse_line(METHODS, ["definition", *argv], 80)

@@ -169,7 +169,13 @@ def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
 
 
 def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
-    assert b"no line has the text itself" in shown({"results": [HIT], "mode": "words"})[1]
+    _, stderr, status = shown({"results": [HIT], "mode": "words", "fallback": "words"})
+    assert b"no line has the text itself" in stderr
+    assert status == 1
+    _, stderr, status = shown({"results": [HIT], "mode": "regex", "fallback": "regex"})
+    assert b"as a regular expression" in stderr
+    assert status == 0
+    assert shown({"results": [HIT], "mode": "regex"})[1] == b""
 
 
 def test_an_answer_without_a_renderer_is_an_outline_of_what_it_has() -> None:

@@ -88,9 +88,54 @@ def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> No
     regex = wire.call("query", text=r"def \w*ignite\(")
     assert regex["mode"] == "regex"
     assert ("src/ignite.py", 5) in places(regex)
+    assert regex["fallback"] == "regex"
+    assert "fallback" not in wire.call("query", text=r"def \w*ignite\(", mode="regex")
+    assert "fallback" not in wire.call("query", text="ignite(engine)")
+    words = wire.call("query", text="ignite engine spark")
+    assert (words["mode"], words["fallback"]) == ("words", "words")
     nothing = wire.call("query", text="engin.py")
     assert nothing["results"] == []
     assert nothing["suggestions"][0] == "src/engine.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["zq || qz", "zq|", "(zq)?", "(zq)*", "^|zq", "(zq){0,3}", "(|)", "\\b|zq", "z?|qz", "(?:zq|)(?:qz|)", ".*", "$"],
+)
+def test_smart_never_takes_a_text_for_a_regex_that_matches_the_empty_text(wire: Wire, text: str) -> None:
+    answer = wire.call("query", text=text)
+    assert answer["results"] == []
+    assert "fallback" not in answer
+    assert wire.call("query", text="zqzqzq", any_of=[text])["results"] == []
+    assert wire.call("query", text=text, mode="regex", limit=1)["results"]
+
+
+def test_the_next_page_of_a_fallback_says_that_it_is_one(wire: Wire) -> None:
+    first = wire.call("query", text="has a ne+dle", limit=5)
+    assert first["fallback"] == "regex"
+    assert wire.call("query", text="has a ne+dle", limit=5, cursor=first["next"])["fallback"] == "regex"
+    among = wire.call("query", text="has a ne+dle", limit=5, project=None, projects=[wire.root])
+    assert among["fallback"] == "regex"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"word": True},
+        {"line": True},
+        {"case": "sensitive"},
+        {"any_of": ["zq"]},
+        {"output": "files"},
+        {"output": "count"},
+    ],
+)
+def test_lines_with_some_of_the_words_are_no_answer_to_a_narrower_question(wire: Wire, more: dict[str, Any]) -> None:
+    assert wire.call("query", text="ignite engine spark")["results"]
+    assert wire.call("query", text="ignite engine spark", **more)["results"] == []
+
+
+def test_further_texts_that_are_no_regex_are_no_error(wire: Wire) -> None:
+    assert wire.call("query", text="zq.*qz", any_of=["zq("])["results"] == []
 
 
 def test_pages_neither_repeat_nor_lose(wire: Wire) -> None:

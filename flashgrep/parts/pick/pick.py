@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from flashgrep.base.places import find_places
 from flashgrep.cli.daemon_client import fail, failing_cleanly
 
 Kind = Literal["text", "files", "symbols", "meaning"]
@@ -145,10 +146,12 @@ def split_place(chosen: str, kind: Kind) -> tuple[str, int, int]:
     """Return the path, line and column of a line of results."""
     if kind == "files":
         return chosen, 1, 1
-    path, _, rest = chosen.partition(":")
-    numbers = rest.split(":", 2)
-    line = int(numbers[0]) if numbers[0].isdigit() else 1
-    return path, line, int(numbers[1]) if len(numbers) > 1 and numbers[1].isdigit() else 1
+    places = list(find_places(chosen))
+    if not places:
+        return chosen, 1, 1
+    # A file's name may have colons and numbers itself.
+    place = next((place for place in places if Path(place.path).exists()), places[0])
+    return place.path, place.first, place.column or 1
 
 
 def make_editor_command(editor: str, path: str, line: int, column: int) -> list[str]:
