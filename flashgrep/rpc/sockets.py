@@ -163,6 +163,9 @@ class Listener:
                     with self._accepting:
                         while True:
                             clients.start_soon(self._serve, serve, await self._accept())
+                            # A crowd that connects faster than this keeps the queue full: without a pause nobody else
+                            # would be served, and a task for each would be held.
+                            await anyio.lowlevel.checkpoint()
                     self._socket.close()  # new clients are refused at once instead of waiting in vain
         finally:
             self._dispatcher.open_connections.discard(self)

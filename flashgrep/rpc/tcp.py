@@ -10,6 +10,7 @@ import socket
 import struct
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
@@ -24,12 +25,11 @@ from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import Params
+from flashgrep.rpc.peers import Address, PeerQuestions
 from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
 
 HOST = "127.0.0.1"
 
-Address: TypeAlias = tuple[str, int]
-"""An IPv4 address and a port."""
 FindUid: TypeAlias = Callable[[Address, Address], Awaitable[int | None]]
 """Finds the user of the socket bound to ``local`` and connected to ``remote``; None: not known."""
 
@@ -86,13 +86,14 @@ async def serve_tcp(
         Busy: no port is free.
 
     """
-    find = find_uid or PeerTable().find_uid
+    lookup = PeerLookup()
+    find = find_uid or lookup.find_uid
     unknown = UnknownConnections()
 
     async def serve(stream: SocketStream) -> None:
         await _serve_client(stream, session(), dispatcher, find, unknown)
 
-    with _listen(port, further_ports) as listening:
+    with closing(lookup), _listen(port, further_ports) as listening:
         task_status.started(listening.getsockname()[1])
         await Listener(listening, dispatcher).run(serve)
 
@@ -182,6 +183,26 @@ class UnknownConnections:
         """Remove a connection: it is closed, or has shown the token."""
         self._in_lookup.discard(stream)
         self._open.pop(stream, None)
+
+
+class PeerLookup:
+    """Asks the kernel about one socket; where it does not answer that, reads the tables of all."""
+
+    def __init__(self) -> None:
+        self._questions = PeerQuestions()
+        self._table = PeerTable()
+
+    async def find_uid(self, local: Address, remote: Address) -> int | None:
+        """Return the user owning the connected socket that is ``local`` at its own end; None: not known."""
+        uid = self._questions.find_uid(local, remote)
+        # Strangers who hang up at once would make us read the tables for nothing.
+        if uid is not None or self._questions.is_proven:
+            return uid
+        return await self._table.find_uid(local, remote)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._questions.close()
 
 
 class PeerTable:

@@ -13,6 +13,7 @@ from scripts.attacks.messages import attack_with_mutations, attack_with_types
 from scripts.attacks.odd_messages import attack_relays
 from scripts.attacks.paths import attack_by_races, attack_paths
 from scripts.attacks.repositories import attack_from_repositories
+from scripts.attacks.strangers import attack_as_stranger
 from scripts.attacks.target import Outcome, Target, target
 
 KINDS: dict[str, Callable[[Target], Outcome]] = {
@@ -23,6 +24,7 @@ KINDS: dict[str, Callable[[Target], Outcome]] = {
     "types": attack_with_types,
     "relays": attack_relays,
     "floods": attack_by_floods,
+    "strangers": attack_as_stranger,
     "repositories": attack_from_repositories,
     "kills": attack_by_kills,
     "damage": attack_by_damage,

@@ -4,20 +4,24 @@ import errno
 import os
 import socket
 import struct
+import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import pytest
 
 from flashgrep.base.errors import Busy
 from flashgrep.base.registry import Session
 from flashgrep.rpc import tcp as tcp_module
-from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.tcp import MOST_UNKNOWN, Address, PeerTable, serve_tcp
+from flashgrep.rpc.peers import Address, PeerQuestions
+from flashgrep.rpc.sockets import Listener, SocketStream
+from flashgrep.rpc.tcp import MOST_UNKNOWN, PeerTable, serve_tcp
 from flashgrep.rpc.wire import Limits
 from tests.rpc.harness import BOUND, LIMITS, TOKEN, Client, Connect, make_dispatcher, tcp
 
@@ -196,9 +200,9 @@ async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(co
     assert await spoken.result("echo", {"value": 1}) == 1
     assert await silent[0].at_end()
     later = [await connect() for _ in range(MOST_UNKNOWN)]
+    assert all([await one.at_end() for one in silent[1:]])
     for one in later:
         assert await one.result("echo", {"value": 1}) == 1
-    assert all([await one.at_end() for one in silent[1:]])
     assert await spoken.result("echo", {"value": 2}) == 2
     for one in (*silent, spoken, *later):
         await one.stream.aclose()
@@ -219,6 +223,47 @@ async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: 
         assert await known.result("echo", {"value": 1}) == 1
         for one in (known, *strangers):
             await one.stream.aclose()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked by netlink")
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")])
+async def test_the_kernel_tells_of_one_socket_what_the_tables_tell(family: int, host: str) -> None:
+    questions = PeerQuestions()
+    client, server = connected_pair(family, host)
+    ends = (server.getpeername()[:2], server.getsockname()[:2])
+    local, remote = ((name.removeprefix("::ffff:"), port) for name, port in ends)
+    assert questions.find_uid(local, remote) == await PeerTable().find_uid(local, remote) == os.geteuid()
+    assert questions.is_proven
+    assert questions.find_uid(("127.0.0.1", 1), remote) is None
+    client.close()
+    server.close()
+    assert questions.find_uid(local, remote) is None
+    questions.close()
+
+
+async def test_a_crowd_at_the_door_leaves_others_their_turns() -> None:
+    crowd, turns = 200, 0
+    served: list[int] = []
+    with socket.socket() as listening, ExitStack() as stack:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(crowd)
+        listening.setblocking(False)
+        for _ in range(crowd):
+            stack.enter_context(socket.create_connection(listening.getsockname(), BOUND))
+        listener = Listener(listening, make_dispatcher())
+
+        async def serve(stream: SocketStream) -> None:
+            served.append(turns)
+            await stream.aclose()
+            if len(served) == crowd:
+                listener.stop_reading()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.run, serve)
+            while len(served) < crowd:
+                turns += 1
+                await anyio.lowlevel.checkpoint()
+    assert served[-1] - served[0] > crowd / 2
 
 
 async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
