@@ -251,7 +251,8 @@ class _Search:
 
     def run(self, known: PresentFiles | None) -> Iterable[Key]:
         options = self.options
-        as_known = not options.include_hidden and not options.follow_symlinks and b"/." not in b"/" + self._lead
+        has_all = self._ignore is not None or b"/." not in b"/" + self._lead
+        as_known = not options.include_hidden and not options.follow_symlinks and has_all
         if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
             places = known.settled.with_literals(Literals(start=self._lead))
             places = places[~np.isin(places, known.overruled)]
@@ -327,7 +328,9 @@ class _Search:
         return is_seen and self._is_entered(path) and self._patterns.is_allowed(path)
 
     def _is_seen(self, name: bytes) -> bool:
-        return name != _STATE and (name[:1] != b"." or self.options.include_hidden)
+        """Return whether an entry of this name may count; where rules apply, they may bring hidden ones back."""
+        is_hidden = name[:1] == b"." and not self.options.include_hidden and self._ignore is None
+        return name != _STATE and not is_hidden
 
     def _enters(self, folder: bytes) -> bool:
         """Return whether a walk would enter the folder, judging by its path."""
@@ -418,8 +421,11 @@ class _Search:
             if inner is not None:
                 pending.append(inner)
         elif entry.is_file(follow_symlinks=follow):
+            is_hidden = entry.name.startswith(".")
+            if is_hidden and not self._is_ours(path, is_dir=False):
+                return None
             self.seen += 1
-            if self._patterns.wants(path) and self._is_ours(path, is_dir=False):
+            if self._patterns.wants(path) and (is_hidden or self._is_ours(path, is_dir=False)):
                 return self._key(path)
         return None
 

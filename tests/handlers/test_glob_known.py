@@ -31,10 +31,12 @@ ASKED: list[dict[str, Any]] = [
     {"under": b".h"},
     {"respect_ignore": True},
     {"respect_ignore": True, "under": b"a"},
+    {"respect_ignore": True, "under": b".h"},
+    {"respect_ignore": True, "include": (".hidden", "**/.h/*")},
     {"include_hidden": True},
     {"case_sensitive": False, "include": ("**/X.PY",)},
 ]
-RULES = ["*.o\nout/\n", "out\n", "", "*\n!*.py\n!a/\n", "kept/*\n!kept/x.py\n!.h/\n"]
+RULES = ["*.o\nout/\n", "out\n", "", "*\n!*.py\n!a/\n", "kept/*\n!kept/x.py\n!.h/\n", "!*/\n!.hidden\n", "!\na/\n"]
 
 steps = st.lists(
     st.one_of(
@@ -83,6 +85,9 @@ async def as_a_walk(workspace: Workspace, root: Path) -> None:
         if (root / os.fsdecode(options.under)).is_dir():
             walked = find(os.fsencode(root), options)
             assert seen(find(os.fsencode(root), options, known=known)) == seen(walked), asked
+    ours = find(os.fsencode(root), GlobOptions(respect_ignore=True), known=known)
+    assert [file.path for file in ours.files] == workspace.paths()
+    assert ours.seen == len(ours.files)
 
 
 @pytest.mark.slow
