@@ -14,8 +14,10 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.base.registry import Call, Registry, Session
 from flashgrep.methods.listing import HANDLERS
+from flashgrep.methods.query import HANDLERS as QUERY_HANDLERS
 from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
+from tests.support.workspace import put
 
 GLOB = Registry(HANDLERS).get("glob")
 
@@ -146,3 +148,18 @@ def test_a_cursor_of_another_question_is_refused(root: Path) -> None:
 def test_a_folder_that_is_none_of_the_projects_is_refused(root: Path, path: str, error: type[FlashgrepError]) -> None:
     with pytest.raises(error):
         glob(root, path=path)
+
+
+async def test_query_list_files_and_glob_have_the_same_files_also_hidden_ones_that_rules_bring_back(root: Path) -> None:
+    put(root, {".ignore": b"*.rs\n!*/\n!.hidden\n", ".dir/in.txt": b"x\n", ".dir/.deep": b"x\n", ".other": b"x\n"})
+    async with Catalogue(parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()) as catalogue:
+        await catalogue.open(str(root))
+        call = Call(catalogue, Session(projects=(str(root),)))
+        methods = Registry((*HANDLERS, *QUERY_HANDLERS))
+        found = await methods.get("query").call(call, {"text": ".", "mode": "regex", "output": "files"})
+        listed = await methods.get("list_files").call(call, {})
+        globbed = await methods.get("glob").call(call, {})
+        expected = {".hidden", ".dir/in.txt", "a.py", "src/b.py"}
+        assert set(listed["files"]) == expected
+        assert {file["file_path"] for file in globbed["results"]} == expected
+        assert {file["file_path"] for file in found["results"]} == expected
