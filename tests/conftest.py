@@ -106,11 +106,11 @@ class DaemonAtHand:
         return store_folder(Path(self.paths.cache), os.fsencode(root)) / INDEX
 
     def run(
-        self, *arguments: str, cwd: Path | None = None, stdin: str | None = None
+        self, *arguments: str, cwd: Path | None = None, stdin: str | None = None, program: str = FGREP
     ) -> subprocess.CompletedProcess[str]:
         """Run ``fgrep`` with these arguments, and return its output."""
         return subprocess.run(
-            [FGREP, *arguments],
+            [program, *arguments],
             cwd=cwd,
             env=self.environ,
             input=stdin,

@@ -19,10 +19,6 @@ class BestDefinition(NamedTuple):
     others: list[str]
 
 
-async def _refuse_words(_view: View, _text: str, _limit: int, _keep: PathFilter | None) -> Answer:
-    raise Unavailable("search by words is not installed: the part `meaning` is left out")
-
-
 async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
     raise Unavailable("symbols are not installed: the part `symbols` is left out")
 
@@ -37,10 +33,10 @@ async def _refuse_revision(_project: Project, _rev: str) -> View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searchers:
-    """One function for each kind of question; one that no part answers raises ``Unavailable``."""
+    """One function for each kind of question; where no part answers it raises ``Unavailable``, or is None."""
 
-    words: Callable[[View, str, int, PathFilter | None], Awaitable[Answer]] = _refuse_words
-    """Returns the best lines for words; at most so many, of the files that the filter wants."""
+    words: Callable[[View, str, int, PathFilter | None], Awaitable[Answer]] | None = None
+    """Returns the best lines for words; at most so many, of the files that the filter wants. None: nobody does."""
     definition: Callable[[View, str, bytes], Awaitable[BestDefinition]] = _refuse_definition
     """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
     ranking: Ranking | None = None

@@ -38,6 +38,17 @@ RELAY_MODULE = "flashgrep.rpc.relay"
 """Imports more than a hot command can afford."""
 
 
+def find_command(name: str) -> tuple[str, str, str] | None:
+    """Return a command as in ``read_commands``; one of another package's part is in the daemon's own table."""
+    known = read_commands()
+    if name in known:
+        return known[name]
+    try:
+        return read_commands(os.path.join(state_folder(os.environ), "commands.tsv")).get(name)
+    except OSError:  # there is no such part
+        return None
+
+
 def run() -> int:
     """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
     arguments = sys.argv[1:]
@@ -45,7 +56,7 @@ def run() -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     asks_for_help = "--help" in options  # help must work without a daemon
     try:
-        safety, _, target = read_commands().get(command, (LOCAL, "", ""))
+        safety, _, target = find_command(command) or (LOCAL, "", "")
         if safety == STDIO:
             # Imported by name, as another program would: the hot path cannot afford its imports.
             status = int(import_module(target).main(arguments[1:]))

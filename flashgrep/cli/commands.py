@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperOption
 from typer.main import get_command, get_group
 
 from flashgrep.cli.app import USAGE
+from flashgrep.cli.client import find_command
 from flashgrep.cli.launcher import STDIO, read_commands
 
 USAGE_ERROR = 2
@@ -42,16 +43,17 @@ class StrictCommand(TyperCommand):
 def main(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     name, *rest = arguments
-    if name not in read_commands():
+    declared = find_command(name)
+    if declared is None:
         near = difflib.get_close_matches(name, read_commands(), n=1)
         unknown = f"No such option: {name}" if name.startswith("-") else f"No such command {name!r}."
         sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
         return USAGE_ERROR
     try:
-        if read_commands()[name][0] == STDIO:
+        if declared[0] == STDIO:
             _refuse(" ".join(arguments))
         # In standalone_mode typer would print errors and exit itself; ours begin with "fgrep:".
-        status = load_command(name).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
+        status = load_command(name, declared[2]).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
         sys.stderr.write(describe_error(error))
         return USAGE_ERROR
@@ -68,11 +70,12 @@ def describe_error(error: typer.TyperException) -> str:
     return f"{context.get_usage()}\nfgrep: {message}\n" if context else f"fgrep: {message}\n"
 
 
-def load_command(name: str) -> Any:
-    """Return the typer command or group of this name, importing what it needs."""
-    _, _, target = read_commands()[name]
+def load_command(name: str, target: str) -> Any:
+    """Return the typer command or group of this name, importing what it needs; ``target``: as in the table."""
     if not target:
         registry = import_module("flashgrep.parts.built_in").REGISTRY
+        if registry.find_command(name) is None:
+            registry = import_module("flashgrep.parts.installed").load_registry()
         return import_module("flashgrep.cli.method_commands").make_method_command(registry, registry.find_command(name))
     return load_target(name, target)
 

@@ -47,14 +47,15 @@ LONGEST_TYPO = 40
 ERROR = 2
 
 
-def read_commands() -> dict[str, tuple[str, str, str]]:
+def read_commands(path: str = "") -> dict[str, tuple[str, str, str]]:
     """Return every command in the order of the help: what its method may do (or LOCAL, STDIO), its summary, its target.
 
     The target is the ``module:name`` of a function or a group, and the module of a protocol; empty for a method.
+    ``path``: another table than that of what comes with flashgrep; raises OSError if it is not there.
 
     The table is generated from the declarations, since the methods and all they stand on take 0.3 s to import.
     """
-    with open(os.path.join(os.path.dirname(__file__), "commands.tsv"), "rb") as table:
+    with open(path or os.path.join(os.path.dirname(__file__), "commands.tsv"), "rb") as table:
         rows = (line.split("\t") for line in table.read().decode().splitlines())
         return {name: (safety, summary, target) for name, safety, summary, target in rows}
 

@@ -10,7 +10,6 @@ from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLa
 from flashgrep.base.path_map import parse_path_map
 from flashgrep.cli.method_commands import PATH_FIELDS, Invocation, Output, parse_line, render
 from flashgrep.methods.text import Style
-from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
@@ -35,10 +34,11 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         style = Style(is_person=True, color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
-    for part in BUILT_IN:
+    catalogue: Catalogue = context.call.host
+    for part in catalogue.parts:
         if argv and argv[0] in part.client_calls:
             return await part.client_calls[argv[0]](context, cwd, {**params, "argv": argv[1:]})
-    output = parse_line(REGISTRY, argv, width)
+    output = parse_line(catalogue.registry, argv, width)
     if isinstance(output, Invocation):
         if path_map is not None:
             context.call.session = replace(context.call.session, path_map=path_map)
@@ -70,11 +70,11 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
             result = await context.call_method(
                 invocation.method, {**invocation.params, "project": invocation.projects[0]}
             )
-            return render(result, style, REGISTRY.get(invocation.method).render, as_json=invocation.as_json)
+            return render(result, style, catalogue.registry.get(invocation.method).render, as_json=invocation.as_json)
         if invocation.method != "stats" or invocation.projects:
             raise
         stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here
-        return render(stats, style, REGISTRY.get("stats").render, as_json=invocation.as_json)
+        return render(stats, style, catalogue.registry.get("stats").render, as_json=invocation.as_json)
     root = workspace.path
     # The call is bound, not its connection: commands on one connection run side by side, each in its own folder.
     context.call.session = replace(context.call.session, projects=(str(root),))
@@ -83,7 +83,7 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
-    renderer = REGISTRY.get(invocation.method).render
+    renderer = catalogue.registry.get(invocation.method).render
     shown = render(result, replace(style, root=str(root)), renderer, as_json=invocation.as_json)
     return _warn([workspace], shown)
 
@@ -97,7 +97,7 @@ async def _call_for_several(context: RequestContext, invocation: Invocation, sty
     context.call.session = replace(context.call.session, projects=() if projects == "*" else tuple(projects))
     result = await context.call_method(invocation.method, {**invocation.params, "projects": projects})
     asked = [workspace for workspace in catalogue.list_open() if workspace.name in result["coverage"]["projects"]]
-    renderer = REGISTRY.get(invocation.method).render
+    renderer = catalogue.registry.get(invocation.method).render
     style = replace(style, roots=result["coverage"]["projects"])
     return _warn(asked, render(result, style, renderer, as_json=invocation.as_json))
 

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from flashgrep.api.part import Part
 from flashgrep.base import config
 from flashgrep.base.errors import BadSetting, FlashgrepError
 from flashgrep.base.paths import (
@@ -36,9 +37,11 @@ from flashgrep.base.paths import (
     state_folder,
 )
 from flashgrep.base.project_settings import with_project
+from flashgrep.cli.command_table import write_table
 from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
+from flashgrep.parts.installed import find_parts
 from flashgrep.project.catalogue import PROJECTS_FILE
 from flashgrep.rpc.connect import WRONG_SETTINGS
 from flashgrep.rpc.context import RequestContext
@@ -75,8 +78,13 @@ def main() -> int:
     return 0
 
 
-def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[str], None]) -> None:
-    """Hold the lock and serve; ``report`` is called with "ready" once every wire listens.
+def run(
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    report: Callable[[str], None],
+    parts: Callable[[], Sequence[Part]] = find_parts,
+) -> None:
+    """Hold the lock and serve; ``report`` is called with "ready" once every wire listens; ``parts``: what is served.
 
     Raises:
         FlashgrepError: a setting is wrong, or another daemon runs.
@@ -85,7 +93,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[
     """
     paths = Paths(state_folder(environ), cache_folder(environ))
     hold_lock(paths)
-    daemon = assemble(paths, environ, flags)
+    daemon = assemble(paths, environ, flags, parts())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The soft limit of 1,024 that systems set is for select(); this process uses epoll.
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
@@ -100,7 +108,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[
     anyio.run(daemon.run, lambda: report("ready"))
 
 
-def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Daemon:
+def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any], parts: Sequence[Part]) -> Daemon:
     """Return a daemon with the settings of the user and of each project; ``flags``: settings that win over these.
 
     Raises:
@@ -120,7 +128,8 @@ def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any])
 
     settings = started.settings
     log = Log(Path(paths.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
-    return Daemon(paths, settings, log, run_cli, settings_for, environ)
+    write_table(paths, parts)
+    return Daemon(paths, settings, log, run_cli, parts, settings_for, environ)
 
 
 async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:
@@ -144,7 +153,7 @@ def run_alone(connection: socket.socket) -> None:
             make_private(state_folder(os.environ))
             shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
         # Read-only: without a state folder there is no journal, and a write that is cut short could not be recovered.
-        daemon = assemble(Paths(folder), os.environ, {"read_only": True})
+        daemon = assemble(Paths(folder), os.environ, {"read_only": True}, find_parts())
         anyio.run(daemon.serve_alone, connection)
 
 

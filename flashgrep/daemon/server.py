@@ -1,10 +1,12 @@
 """Assembles settings, catalogue, dispatcher and wires into one running daemon."""
 
 import os
+import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,17 +15,16 @@ import anyio
 import anyio.abc
 
 from flashgrep import __version__
+from flashgrep.api.part import Part
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import FlashgrepError
-from flashgrep.base.paths import Paths
+from flashgrep.base.paths import PRIVATE_FILE, Paths
 from flashgrep.daemon.control import Control, Subscriptions
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.token import read_token
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
-from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
@@ -45,6 +46,8 @@ class Daemon:
     log: Log
     cli: Extension
     """Answers ``$/cli``; the command line is above the daemon and is handed in."""
+    parts: Sequence[Part]
+    """The core and the parts that it serves."""
     settings_for: Callable[[Path], Loaded]
     """Returns the settings of the project at a root; called in threads."""
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Daemon:
             listeners.tasks.start_soon(listeners.offer_project, root)
 
         return Catalogue(
-            parts=BUILT_IN,
+            parts=self.parts,
             state_dir=Path(self.paths.state),
             cache_dir=Path(self.paths.cache),
             settings=self.settings,
@@ -111,15 +114,15 @@ class Daemon:
         mcp, settings = self.settings.mcp, self.settings
         named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, named, structured=mcp.structured)
-        modules = [part.http_module for part in BUILT_IN if part.http_module]
+        modules = [part.http_module for part in self.parts if part.http_module]
         http = HttpListener(service, listeners, lambda: read_token(self.paths), modules[0] if modules else "")
         control = Control(listeners, catalogue, stopping, self.started)
         extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}
         extensions |= Subscriptions(catalogue).extensions()
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
-        registry = REGISTRY
-        for part in BUILT_IN:
+        registry = catalogue.registry
+        for part in self.parts:
             if part.extend_registry is not None:
                 registry = part.extend_registry(registry, settings, self.environ)
         dispatcher = Dispatcher(
@@ -148,6 +151,16 @@ class Daemon:
             elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()
+
+
+def read_token(paths: Paths) -> str:
+    """Return the secret for TCP access by others and for writing; created on first use, readable only by its user."""
+    path = Path(paths.token)
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    return path.read_text(encoding="ascii").strip()
 
 
 async def _stop_on_signals(stopping: anyio.Event, *, task_status: Any) -> None:

@@ -207,9 +207,10 @@ async def _ask(
     keep = await make_path_filter(
         workspace, params.include, params.exclude, params.language, among.nested, below=params.path
     )
+    words = call.host.searchers.words
     position: Position | None = None
     if params.cursor is None:
-        modes = await _choose_modes(workspace, params)
+        modes = await _choose_modes(workspace, params, has_words=words is not None)
     else:  # later pages use the interpretation that the first one settled on
         mode, position = decode_cursor(params, params.cursor, _read_state)
         modes = [mode]
@@ -223,9 +224,11 @@ async def _ask(
     # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
     for mode in modes:
         if mode == "words":
+            if words is None:  # a cursor from a daemon that had the part
+                continue
             # Include what was saved while earlier interpretations were tried.
             fresh = params.fresh and await workspace.refresh()
-            answer = await call.host.searchers.words(workspace, params.query, limit, keep)
+            answer = await words(workspace, params.query, limit, keep)
         else:
             pattern = Pattern(
                 texts=(params.query, *params.any_of),
@@ -303,8 +306,8 @@ def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) ->
         }
 
 
-async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]:
-    """Return how a text may be meant, in the order in which it is tried."""
+async def _choose_modes(workspace: View, params: QueryParams, *, has_words: bool) -> list[SmartMode]:
+    """Return how a text may be meant, in the order in which it is tried; ``has_words``: a part finds single words."""
     if params.engine == "backtracking":
         return ["literal" if params.mode == "literal" else "regex"]
     if params.mode != "smart":
@@ -316,7 +319,7 @@ async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]
     if looks_like_regex and await workspace.in_turn(partial(selects_text, texts)):
         modes.append("regex")
     # Lines with some of the words have no single match that could be a whole word, a whole line or of a given case.
-    is_restricted = params.word or params.line or params.multiline or params.case == "sensitive"
+    is_restricted = not has_words or params.word or params.line or params.multiline or params.case == "sensitive"
     if len(params.query.split()) > 1 and not params.any_of and not is_restricted and params.output == "lines":
         modes.append("words")
     return modes

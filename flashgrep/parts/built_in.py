@@ -1,7 +1,7 @@
-"""The parts that come with flashgrep, each after those it requires, and the registry of all their methods."""
+"""The core and the parts that come with flashgrep, each after those it requires, and the registry of their methods."""
 
-from flashgrep.api.part import Part, StdioProtocol, make_registry
-from flashgrep.methods.core_methods import CORE_HANDLERS
+from flashgrep.api.part import Part, make_registry
+from flashgrep.methods.core_part import CORE
 from flashgrep.parts.collections import part as collections
 from flashgrep.parts.edit import part as edit
 from flashgrep.parts.git import part as git
@@ -17,30 +17,8 @@ from flashgrep.parts.structural import part as structural
 from flashgrep.parts.symbols import part as symbols
 from flashgrep.parts.team import part as team
 
-CORE = Part(
-    name="core",
-    summary="Text, lines and files of projects, and the state of their indexes, from one daemon.",
-    handlers=CORE_HANDLERS,
-    commands={
-        "index": "flashgrep.cli.index_command:index",
-        "doctor": "flashgrep.cli.doctor:doctor",
-        "version": "flashgrep.cli.app:print_version",
-        "rpc": "flashgrep.cli.commands:rpc",
-        "projects": "flashgrep.cli.index_command:app",
-        "store": "flashgrep.cli.index_command:store_app",
-        "daemon": "flashgrep.cli.daemon_commands:app",
-        "config": "flashgrep.cli.config_command:app",
-    },
-    protocols={
-        "mcp": StdioProtocol(
-            module="flashgrep.mcp.stdio",
-            summary="Speak the Model Context Protocol over stdin and stdout.",
-        ),
-    },
-)
-"""What there is without any part."""
-
 BUILT_IN: tuple[Part, ...] = (
+    CORE,
     edit.PART,
     symbols.PART,
     navigation.PART,
@@ -57,4 +35,4 @@ BUILT_IN: tuple[Part, ...] = (
     lsp.PART,
 )
 
-REGISTRY = make_registry((CORE, *BUILT_IN))
+REGISTRY = make_registry(BUILT_IN)

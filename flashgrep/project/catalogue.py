@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from flashgrep.api.part import Part
+from flashgrep.api.part import Part, make_registry
 from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ServiceKey, Services
 from flashgrep.base.config import Loaded, Settings
@@ -91,6 +91,8 @@ class Catalogue:
         """Of all connections."""
         self.settings = settings
         self.parts = parts
+        self.registry = make_registry(parts)
+        """The methods of the parts."""
         self.searchers = Searchers.join(part.searchers for part in parts)
         """Questions that parts answer."""
         self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))

@@ -17,9 +17,8 @@ from flashgrep.base.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.base.registry import Handler
 from flashgrep.base.vocabulary import FLAGS, SYNONYMS
-from flashgrep.cli.commands import load_target
-from flashgrep.cli.launcher import LOCAL, STDIO
-from flashgrep.parts.built_in import BUILT_IN, CORE, REGISTRY
+from flashgrep.cli.command_table import format_table
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 
 HEAD = """# flashgrep: reference of methods
 
@@ -92,7 +91,7 @@ def generated() -> dict[Path, str]:
             path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
-        root / "flashgrep" / "cli" / "commands.tsv": _commands(),
+        root / "flashgrep" / "cli" / "commands.tsv": format_table(REGISTRY, BUILT_IN),
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),
@@ -117,7 +116,7 @@ def _architecture(root: Path) -> str:
             rows.append(f"| {floor} | {_module(root / 'flashgrep' / name)} |")
             floor = ""
     parts = ["| Part | What it adds | Builds on |", "|---|---|---|"]
-    for part in BUILT_IN:
+    for part in BUILT_IN[1:]:  # the first is the core
         parts.append(f"| `parts/{part.name}/` | {part.summary} | {', '.join(part.requires)} |")
     text = (root / "ARCHITECTURE.md").read_text("utf-8")
     return _fill(_fill(text, "floors", rows), "parts", parts)
@@ -188,19 +187,6 @@ def _ripgrep_flags() -> str:
         if flag and rows[flag[2]] == "\t":  # a flag's heading comes before lines that merely mention it
             rows[flag[2]] = f"{flag[1] or ''}\t{'value' if flag[3] else ''}"
     return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
-
-
-def _commands() -> str:
-    """Return all commands, one per line, tab-separated: name, safety or kind, first line of its help, target."""
-    rows: list[tuple[str, str, str, str]] = []
-    for handler in REGISTRY:
-        rows.append((handler.command, handler.safety, REGISTRY.name_commands(handler.summary), ""))
-    for part in (CORE, *BUILT_IN):
-        for name, target in part.commands.items():
-            rows.append((name, LOCAL, load_target(name, target).help.partition("\n")[0], target))
-        for name, protocol in part.protocols.items():
-            rows.append((name, STDIO, protocol.summary, protocol.module))
-    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def _section(handler: Handler) -> str:

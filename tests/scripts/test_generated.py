@@ -53,7 +53,7 @@ def test_every_method_that_is_declared_is_in_the_registry() -> None:
     modules = [module.name for module in walk_packages(flashgrep.__path__, "flashgrep.") if "methods" in module.name]
     handlers = [one for module in modules for one in getattr(import_module(module), "HANDLERS", ())]
     missing = {one.name for one in handlers} - {one.name for one in REGISTRY}
-    assert not missing, "add them to methods/core_methods.py, or to their part"
+    assert not missing, "add them to methods/core_part.py, or to their part"
 
 
 def test_every_method_is_named_by_some_test() -> None:

@@ -1,0 +1,62 @@
+"""Parts of other packages: found by their entry point, served on every wire, left out where they are broken."""
+
+import shutil
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flashgrep.base.paths import Paths
+from tests.conftest import DaemonAtHand, MakeProject
+
+EXAMPLE = Path(__file__).parents[1] / "support" / "example_part.py"
+
+
+def install(daemon: DaemonAtHand, folder: Path, entries: str) -> None:
+    """Install a package with the example's module and these entry points where the daemon and its clients see it."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(EXAMPLE, folder / "example_part.py")
+    facts = folder / "example-1.0.dist-info"
+    facts.mkdir(exist_ok=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(f"[flashgrep.parts]\n{entries}")
+    daemon.environ["PYTHONPATH"] = str(folder)
+
+
+@pytest.mark.slow
+def test_a_part_of_another_package_adds_a_method_and_commands(
+    cold_daemon: DaemonAtHand, project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.txt": "a\n"})
+    install(cold_daemon, tmp_path / "site", "greetings = example_part:PART\n")
+    cold_daemon.start()
+    cold_daemon.add(root)
+    with closing(cold_daemon.wire("unix", root)) as wire:
+        assert wire.call("greet", name="Ada") == {"text": f"{root.name} greets Ada", "count": 1}
+        assert wire.call("greet")["count"] == 2
+        assert wire.call("query", query="a")["total"] == 1
+    flashgrep = str(Path(sys.executable).parent / "flashgrep")
+    said = cold_daemon.run("greet", "--name", "Bob", cwd=root, program=flashgrep)
+    assert (said.returncode, "greets Bob" in said.stdout) == (0, True), said.stderr
+    assert cold_daemon.run("wave", cwd=root, program=flashgrep).stdout == "o/\n"
+    assert "Greet somebody" in cold_daemon.run("greet", "--help", cwd=root, program=flashgrep).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "entry", ["missing = no_such_module:PART", "odd = example_part:wave", "broken = example_part:NO"]
+)
+def test_a_broken_part_is_left_out_and_logged(
+    cold_daemon: DaemonAtHand, project: MakeProject, tmp_path: Path, entry: str
+) -> None:
+    root = project({"a.txt": "a\n"})
+    install(cold_daemon, tmp_path / "site", f"{entry}\n")
+    cold_daemon.start()
+    cold_daemon.add(root)
+    with closing(cold_daemon.wire("unix", root)) as wire:
+        assert wire.call("query", query="a")["total"] == 1
+        assert wire.fail("greet")["code"] == -32601
+    assert not Path(cold_daemon.paths.state, "commands.tsv").exists()
+    crashes = Path(Paths(cold_daemon.paths.state).crash_log).read_text()
+    assert f"the part {entry.partition(' ')[0]} is left out" in crashes
