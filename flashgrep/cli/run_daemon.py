@@ -52,7 +52,8 @@ SWITCH_SECONDS = 0.001
 """How long the event loop waits for a lookup that computes; 5 ms by default, several times in each answer."""
 COLLECT_AFTER = (700, 10, 5_000)
 """Python's own thresholds but the last one: all objects are searched for garbage after 38 million new ones only. That
-stopped every thread, again and again, for 40 to 160 ms while a question made many. ``Catalogue`` does it at rest."""
+stopped every thread, again and again, for 40 to 160 ms while a question made many. ``Catalogue`` does it at rest, and
+every minute of work."""
 MOST_CRASHES = 1024 * 1024
 READY_FLAG, ALONE_FLAG = "--ready-fd", "--alone-fd"
 

@@ -173,6 +173,11 @@ class RootFiles:
             current = self._enter(folder)
         return os.stat(name, dir_fd=current.descriptor, follow_symlinks=False)
 
+    def close(self) -> None:
+        """Let go of the folder held open: it is closed once no other thread opens a file in it. Opening continues."""
+        self._current = _OpenFolder(None, -1)
+        self._last = None
+
     def _enter(self, folder: bytes) -> _OpenFolder:
         self._current = current = _OpenFolder(folder, self.root.open(folder))
         return current

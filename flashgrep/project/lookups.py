@@ -29,7 +29,7 @@ from flashgrep.project.lookup_workers import Loaded, LookupWorker, LookupWorkers
 from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.lookup_worker import LoadProject, RunLookup, pack
 from flashgrep.search.ripgrep_walks import search_before_listing, search_or_count
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import Snapshot, ask_and_close
 
 MOST_MARKS = 500
 """With more pending paths a lookup runs here: sending them to a worker takes 2 µs each, and reading them dominates."""
@@ -105,7 +105,7 @@ class Lookups:
         def begin() -> Callable[[], ResultT]:
             nonlocal snapshot
             snapshot = self.project.snapshot()  # as known when its turn has come
-            return partial(ask, snapshot)
+            return partial(ask_and_close, ask, snapshot)
 
         elsewhere = None
         if portable and self.workers is not None:
@@ -125,7 +125,10 @@ class Lookups:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             raise
-        return await self._scheduler.run(lambda: partial(ask, replace(self.project.snapshot(), reader=None)))
+        return await self._scheduler.run(partial(self._begin_without_index, ask))
+
+    def _begin_without_index(self, ask: Callable[[Snapshot], ResultT]) -> Callable[[], ResultT]:
+        return partial(ask_and_close, ask, replace(self.project.snapshot(), reader=None))
 
     async def search(
         self, question: Question, max_size: int | None, prepare: Callable[[Snapshot], Snapshot] | None = None

@@ -30,7 +30,7 @@ from flashgrep.index.table import Columns, FileTable, Mark
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import Ripgrep
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import Snapshot, ask_and_close
 
 LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
@@ -103,7 +103,7 @@ class LookupWorker:
             parsed_to=request.parsed_to,
         )
         with ending(self._is_over):
-            return request.look_up(snapshot)
+            return ask_and_close(request.look_up, snapshot)
 
     def load(self, request: LoadProject, table: FileTable) -> bool:
         """Load a project with this file table; return True."""

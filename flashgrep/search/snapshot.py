@@ -25,6 +25,9 @@ TEXT_ID, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
 
 
 ItemT = TypeVar("ItemT", bytes, tuple[int, bytes])
+ResultT = TypeVar("ResultT")
+_NO_FILES = RootFiles(RootFolder(b""))
+"""Of a snapshot that is being made."""
 
 
 @dataclass(slots=True)
@@ -67,13 +70,13 @@ class Snapshot:
     """Texts of the client's editor, by path; they replace the versions on disk."""
     sources: Sequence[Callable[["Snapshot"], Any]] = ()
     """Each returns what else knows the meaning of names (a ``SymbolSource``), or None."""
-    files: RootFiles = field(init=False)
-    """Opens the project's files while the snapshot is in use."""
+    files: RootFiles = field(default_factory=lambda: _NO_FILES)
+    """Opens the project's files while the snapshot is in use; copies share it."""
 
     def __post_init__(self) -> None:
-        # Frozen: this is the only attribute made here. Each snapshot opens folders itself, so none outlives its
-        # question.
-        object.__setattr__(self, "files", RootFiles(self.root))
+        # Frozen: this is the only attribute made here. Each question opens folders itself, so none outlives it.
+        if self.files.root is not self.root:
+            object.__setattr__(self, "files", RootFiles(self.root))
 
     @property
     def own_index(self) -> Reader | None:
@@ -208,3 +211,11 @@ def merge_series(many: Iterable[ItemT], few: list[ItemT]) -> Iterator[ItemT]:
             yield waiting.pop()
         yield item
     yield from reversed(waiting)
+
+
+def ask_and_close(ask: Callable[[Snapshot], ResultT], snapshot: Snapshot) -> ResultT:
+    """Return what ``ask`` returns for a snapshot; the folder that it holds open is closed, whatever happens."""
+    try:
+        return ask(snapshot)
+    finally:
+        snapshot.files.close()

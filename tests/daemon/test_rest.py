@@ -1,7 +1,10 @@
 """What a daemon holds once nobody has asked for a while."""
 
 import gc
+import os
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from weakref import ref
 
 import anyio
@@ -47,6 +50,72 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
                 while parse_and_keep.cache_info().currsize:
                     await checkpoint()
             assert left() is None
+
+
+QUESTIONS = (
+    ("get_symbol", {"symbol_name": "weave"}),
+    ("get_symbol", {"symbol_name": "Loom.weave"}),
+    ("get_symbol", {"symbol_name": "waeve", "match": "fuzzy"}),
+    ("code_research", {"query": "callers of weave"}),
+    ("code_research", {"query": "what extends Loom"}),
+    ("references", {"path": "parts/a.py", "line": 2, "column": 9}),
+    ("query", {"text": "weave", "mode": "literal"}),
+)
+
+
+@pytest.mark.parametrize(("asked", "params"), QUESTIONS)
+async def test_an_answer_leaves_no_folder_open_and_nothing_that_only_a_search_for_garbage_frees(
+    asked: str, params: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    root = tmp_path / "root"
+    (root / "parts").mkdir(parents=True)
+    for name in "abc":
+        (root / "parts" / f"{name}.py").write_text("class Loom:\n    def weave(self):\n        return self.weave()\n")
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+        await catalogue.open(str(root))
+        call = Call(catalogue, Session(projects=(str(root),)))
+        method = REGISTRY.get(asked)
+        await method.call(call, dict(params))
+        gc.collect()
+        folders = count_open_folders(root)
+        for _ in range(5):
+            await method.call(call, dict(params))
+        assert count_open_folders(root) == folders
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        request.addfinalizer(gc.garbage.clear)
+        gc.collect()
+        gc.set_debug(0)
+        assert [thing for thing in gc.garbage if type(thing).__module__.startswith("flashgrep")] == []
+
+
+def count_open_folders(root: Path) -> int:
+    """Return how many descriptors of this process are of a folder at or below a root."""
+    paths = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one that lists them
+            paths.append(str(entry.readlink()))
+    return sum(path.startswith(str(root)) for path in paths)
+
+
+async def test_garbage_is_collected_while_questions_never_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(module, "COLLECT_SECONDS", 0.02)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("def weave():\n    return weave()\n")
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+        await catalogue.open(str(root))
+        method = REGISTRY.get("get_symbol")
+        call = Call(catalogue, Session(projects=(str(root),)))
+        left = ref(Knot())
+        with anyio.fail_after(BOUND):
+            while left() is not None:
+                await method.call(call, {"symbol_name": "weave"})
 
 
 async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_asked_again(

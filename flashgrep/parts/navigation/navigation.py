@@ -93,9 +93,11 @@ class Navigator:
     def __init__(self, source: SymbolSource) -> None:
         self._source = source
         self._definitions = Definitions(source)
-        self._ancestors = Ancestors(self.define)
+        # Of the definitions, not of the navigator: what refers to its owner is freed by a search for garbage only, and
+        # holds a folder and all opened texts until then.
+        self._ancestors = Ancestors(self._definitions.find_everywhere)
         self._is_cut = False
-        self.names = Names(Modules(source), self.open, self.define)
+        self.names = Names(Modules(source), self._definitions.open, self._definitions.find_everywhere)
 
     @property
     def skipped(self) -> dict[str, int]:

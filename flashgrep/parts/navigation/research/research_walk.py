@@ -84,6 +84,23 @@ _BY_NAME: Final = frozenset({
 
 
 @dataclass(slots=True)
+class FileBudget:
+    """How many files a walk may still look at: none after the deadline, and at most ``MOST_FILES`` at a time."""
+
+    deadline: float | None
+    complete: bool = True
+    """Whether it was enough so far."""
+
+    def limit(self, paths: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield paths while they are within the budget."""
+        for number, path in enumerate(paths):
+            if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
+                self.complete = False
+                return
+            yield path
+
+
+@dataclass(slots=True)
 class Research:
     """One question, its graph so far, and the start of the next hop."""
 
@@ -101,7 +118,6 @@ class Research:
     is_reached: bool = False
     """Whether a path was found."""
     hop: int = 0
-    complete: bool = True
     left_out: int = 0
     unsure: int = 0
     files_read: int = 0
@@ -109,6 +125,7 @@ class Research:
     """Files that were declined, counted by reason."""
     vague: list[UncertainUse] = field(default_factory=list)
     """The first uses of those that ``unsure`` counts."""
+    _budget: FileBudget = field(init=False)
     _definitions: Definitions = field(init=False)
     _ancestors: Ancestors = field(init=False)
     _names: Names = field(init=False)
@@ -119,6 +136,12 @@ class Research:
 
     def __post_init__(self) -> None:
         self.question = parse_question(self.query, self.kind)
+        self._budget = FileBudget(self.deadline)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all files were looked at that may have an answer."""
+        return self._budget.complete
 
     @property
     def is_inward(self) -> bool:
@@ -162,9 +185,11 @@ class Research:
         if is_first:
             self._definitions = Definitions(source, never=frozenset({"package"}))
             self.skipped = self._definitions.skipped
-            self._ancestors = Ancestors(self._define)
+            # No method of this object: what refers to its owner stays, with all opened texts, until garbage is sought.
+            define = partial(find_all_overloads, self._definitions, self._budget)
+            self._ancestors = Ancestors(define)
             # A name's meaning in an opened file holds for all hops.
-            self._names = Names(Modules(source), self._definitions.open, self._define)
+            self._names = Names(Modules(source), self._definitions.open, define)
             self._find_roots()
         # Opened files are kept, but candidates come from the new state.
         self._definitions.source = source  # each hop sees the project as it is then
@@ -270,9 +295,7 @@ class Research:
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
     def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
-        """Return all definitions of a name, overloads as one; declarations only if there is no definition."""
-        found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
-        return list({one.key: one for one in found}.values())
+        return find_all_overloads(self._definitions, self._budget, name, fold=fold)
 
     # One hop
 
@@ -319,7 +342,8 @@ class Research:
         """Find the types that satisfy an interface without declaring it, if types are asked for."""
         for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
             found, left_out = find_conforming(self._names, target)
-            self.left_out, self.complete = self.left_out + left_out, self.complete and not left_out
+            self.left_out += left_out
+            self._budget.complete = self._budget.complete and not left_out
             for one, how in found:
                 is_new = self._add(one)
                 if one.key in self.graph.nodes:
@@ -441,7 +465,7 @@ class Research:
                 yield local, None
                 continue
             stem = Definition(path, symbols, -1).stem
-            others = self._bound(self._definitions.source.candidates(stem, fold=False))
+            others = self._budget.limit(self._definitions.source.candidates(stem, fold=False))
             for other, given, is_given_on in self._names.find_default_names(path, others):
                 if given != name:
                     yield given, None if is_given_on else other
@@ -472,18 +496,21 @@ class Research:
         return self.graph.add_node(definition, self.hop)
 
     def _open(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
-        for path in self._bound(paths):
+        for path in self._budget.limit(paths):
             symbols = self._definitions.open(path)
             if symbols is not None:
                 yield path, symbols
 
-    def _bound(self, paths: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield paths until the deadline, at most ``MOST_FILES``."""
-        for number, path in enumerate(paths):
-            if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
-                self.complete = False
-                return
-            yield path
+
+def find_all_overloads(
+    definitions: Definitions, budget: FileBudget, name: str, *, fold: bool = False
+) -> list[Definition]:
+    """Return all definitions of a name, overloads as one; declarations only if there is no definition."""
+    merged: dict[SymbolKey, Definition] = {}
+    for definition in definitions.find(name, budget.limit, fold=fold):
+        overload = find_overloads(definition)[0]
+        merged[overload.key] = overload
+    return list(merged.values())
 
 
 def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:

@@ -62,6 +62,10 @@ class Definitions:
             self._known[name], self.declared[name] = chosen, declared
         return chosen
 
+    def find_everywhere(self, name: str) -> list[Definition]:
+        """Return the definitions of a name in all files that may define it."""
+        return self.find(name, list)
+
     def find_at_lines(self, path: bytes, first: int, last: int) -> list[Definition]:
         """Return the innermost definitions that contain lines of a file."""
         symbols = self.open(path)
