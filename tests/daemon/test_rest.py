@@ -1,7 +1,6 @@
 """What a daemon holds once nobody has asked for a while."""
 
 import gc
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
