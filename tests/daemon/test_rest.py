@@ -72,7 +72,7 @@ async def test_an_answer_leaves_no_folder_open_and_nothing_that_only_a_search_fo
         (root / "parts" / f"{name}.py").write_text("class Loom:\n    def weave(self):\n        return self.weave()\n")
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         call = Call(catalogue, Session(projects=(str(root),)))
         method = REGISTRY.get(asked)
@@ -107,7 +107,7 @@ async def test_garbage_is_collected_while_questions_never_end(
     (root / "a.py").write_text("def weave():\n    return weave()\n")
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")
         call = Call(catalogue, Session(projects=(str(root),)))
