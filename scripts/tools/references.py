@@ -64,7 +64,7 @@ class Checkout:
             self.members.setdefault(name, set()).update(list_names(tree))
             if path.stem != "__init__":
                 self.members.setdefault(path.parent.name, set()).add(path.stem)
-            else:
+            elif path.parent != self.package:
                 self.members.setdefault(path.parent.parent.name, set()).add(name)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef):
