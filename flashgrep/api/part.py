@@ -63,6 +63,11 @@ class Part:
     """Makes what it keeps for a project, when that is opened."""
     host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(default_factory=dict)
     """Makes what it keeps for all projects of a host, when that starts."""
+    indexer_functions: Mapping[str, str] = field(default_factory=dict)
+    """What the process of an indexer does for it: ``module:function`` by the command, a late stage or ``keep``.
+
+    The function gets a ``indexer.project_work.ProjectWork``. Its module is imported there, when it is first needed.
+    """
 
 
 def make_registry(parts: Iterable[Part]) -> Registry:

@@ -180,13 +180,6 @@ class Writer:
             kept.put(connection, rows, until)
             take_numbers(connection, "generation")  # invalidates cached candidates
 
-    def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
-        """Store the symbols of texts, and for other texts the reason why they have none."""
-        with self.transaction() as connection:
-            symbols.put(connection, rows)
-            for text_id, reason in declined:
-                symbols.put_without_symbols(connection, text_id, reason)
-
     def merge(self, *, tidy: bool = False) -> Generator[Merging, None, None]:
         """Merge the segments that are worth merging, dropping documents that no file has any more.
 

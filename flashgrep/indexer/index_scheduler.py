@@ -20,7 +20,7 @@ from flashgrep.base.errors import Busy
 from flashgrep.base.machine import release_memory
 from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
-from flashgrep.index.schema import LATE_STAGES, LateStage
+from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.indexer.child import Content, IndexerChild, IndexerFailed, RootLost, StoredPart
 from flashgrep.indexer.job import IndexJob, ProjectJob
@@ -196,6 +196,11 @@ class IndexScheduler:
         """While it runs: its scope, and an event set when it has ended."""
 
     @property
+    def stages(self) -> Sequence[LateStage]:
+        """The late stages, in order."""
+        return self._job.stages
+
+    @property
     def pid(self) -> int | None:
         """The indexer's process number, while there is one."""
         return self._child.pid if self._child else None
@@ -302,7 +307,7 @@ class IndexScheduler:
             turn = sorted(working, key=lambda project: len(project.files.pending))
             await self._forget()
             await self._store_changes(turn)
-            for stage in LATE_STAGES:
+            for stage in self.stages:
                 for project in turn:
                     if not self._is_urgent():
                         await self._serve(project, self._finish(project, stage))

@@ -33,28 +33,21 @@ import os
 import select
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeVar
+from typing import Any, BinaryIO
 
 import orjson
 
 from flashgrep.base.damage import Damaged
-from flashgrep.base.errors import Busy, FlashgrepError, ProviderUnavailable
-from flashgrep.base.languages import language_of
+from flashgrep.base.errors import Busy, ProviderUnavailable
 from flashgrep.base.own_folders import belongs_to
 from flashgrep.index import schema
 from flashgrep.index.schema import StageBacklog
 from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.workers import Texts, WorkerPool, hold_back, prepare, read_texts
-from flashgrep.parts.git.revision_texts import RevisionTexts
-from flashgrep.parts.symbols import symbol_table as symbols
-from flashgrep.parts.symbols.parse.isolate import IsolatedParser, Parsed
-from flashgrep.parts.symbols.symbol_table import StoredSymbols
+from flashgrep.indexer.project_work import Contents, ProjectWork
+from flashgrep.indexer.workers import WorkerPool, prepare
 
 BATCH_BYTES = 16 << 20
 """Bytes of text in a batch, which makes a segment: half a second's work, in four times as much memory."""
@@ -63,20 +56,12 @@ FIRST_BYTES = 4 << 20
 """Bytes of text in the first batch; each one after has twice as many as the one before."""
 
 BATCH_FILES = 8192
-PARSE_BATCH = 32
-PARSE_BYTES = 1 << 20
-"""Bytes of text parsed at a time: half a second's work."""
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
 
 _NICE = 10
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-TextT = TypeVar("TextT", bound=tuple[Any, ...])
-
-if TYPE_CHECKING:
-    from flashgrep.parts.meaning.meaning_stages import MeaningStages
 
 
 class Indexer:
@@ -160,132 +145,38 @@ class Indexer:
                 last=at == len(parts),
             )
 
-    def _keep(self, project: ProjectJob, contents: Sequence[tuple[str, str, bool]]) -> None:
+    def _keep(self, project: ProjectJob, contents: Contents) -> None:
         """Store texts of revisions until another command arrives; then parse those for which that was requested."""
+        work = self._begin(project)
         left = 0
-        with suppress(FlashgrepError), closing(RevisionTexts(project, self._writer, contents)) as texts:
-            for left in texts.store(self._is_interrupted):
-                self._report("kept", left=left, last=False)
-            if texts.find_to_parse():
-                with Parsers(texts.read, self._job.workers) as parsers:
-                    # Stored batch by batch, so that an interruption loses at most one.
-                    for done in parsers.run(self._choose_batches(texts.choose_to_parse)):
-                        self._writer.put_symbols(done.rows, done.declined)
-                        self._report("kept", left=left, last=False)
-                with self._writer.transaction() as connection:
-                    schema.take_numbers(connection, "generation")
-                left += texts.find_to_parse()
+        for left in self._find_function("keep")(work, contents):
+            self._report("kept", left=left, last=False)
         # What is left for another reason cannot be stored: git fails, or there is no space.
         self._report("kept", left=left if self._is_interrupted() else 0, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Run a late stage over every text of a project, or until another command arrives."""
-        left, problem, remade = StageBacklog(-1, 0), "", False
-        number = self._writer.add_project(project.root.path)
+        left, problem = StageBacklog(-1, 0), ""
+        work = self._begin(project)
         try:
-            if stage == "symbols":
-                progress = self._store_symbols(project, number)
-            else:
-                # Importing these takes as long as everything else here, and the first stages after an edit are urgent.
-                stages: type[MeaningStages] = import_module("flashgrep.parts.meaning.meaning_stages").MeaningStages
-                meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
-                progress = meaning.store_chunks(embedding) if stage == "chunks" else meaning.store_vectors(embedding)
-            for left in progress:
+            for left in self._find_function(stage)(work, embedding):
                 self._report("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
-            remade = stage != "symbols" and meaning.remade
         except ProviderUnavailable as error:
             left, problem = StageBacklog(-1, 0), str(error)
-        self._report("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=remade, last=True)
+        self._report("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=work.remade, last=True)
 
-    def _store_symbols(self, project: ProjectJob, number: int) -> Iterator[StageBacklog]:
-        """Store the symbols of texts that have none yet, yielding after each batch how much is left."""
-        connection = self._writer.connection
-        left = symbols.count_to_parse(connection, number)
-        yield left
-        if not left.texts:
-            return
-        self._pool.stop()
-        with Parsers(partial(read_texts, project.root, project.max_size), self._job.workers) as parsers:
-            texts = self._choose_batches(
-                lambda after: symbols.choose_to_parse(connection, number, PARSE_BATCH, PARSE_BYTES, after)
-            )
-            for done in parsers.run(texts):
-                self._writer.put_symbols(done.rows, done.declined)
-                left = StageBacklog(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
-                yield left
-        # Counted, since texts whose files changed meanwhile were skipped.
-        yield symbols.count_to_parse(connection, number)
+    def _begin(self, project: ProjectJob) -> ProjectWork:
+        return ProjectWork(self._job, project, self._writer, self._pool, self._is_interrupted)
 
-    def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
-        """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""
-        after = 0
-        while not self._is_interrupted() and (texts := choose(after)):
-            after = texts[-1][0]
-            yield texts
+    def _find_function(self, command: str) -> Callable[..., Iterator[Any]]:
+        """Return what carries out a command of a part.
 
-
-class Symbols(NamedTuple):
-    """The result of a batch of texts: rows to store, and (number, reason) of those without symbols."""
-
-    rows: list[StoredSymbols]
-    declined: list[tuple[int, str]]
-    bytes: int
-
-
-class Parsers:
-    """Some parsing processes, each lent to one batch at a time."""
-
-    def __init__(self, read: Callable[[Texts], Iterable[bytes | None]], count: int) -> None:
-        """``read``: yields the texts of a batch, None for one that is gone."""
-        self._read = read
-        self._count = count
-        self._parsers = [IsolatedParser() for _ in range(count)]
-        self._threads = ThreadPoolExecutor(count)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the processes."""
-        self._threads.shutdown()
-        for parser in self._parsers:
-            parser.close()
-
-    def run(self, batches: Iterable[Texts]) -> Iterator[Symbols]:
-        """Parse batches in parallel and yield their symbols in order; a text that has changed is left unparsed.
-
-        At most one finished batch waits besides those in progress: generated headers define 30,000 names each.
+        Imported at its first use: the meaning's takes as long as everything else here, and an edit's first stages are
+        urgent.
         """
-        begun = (self._threads.submit(self._parse, batch) for batch in batches)
-        for future in hold_back(begun, self._count):
-            yield future.result()
-
-    def _parse(self, batch: Texts) -> Symbols:
-        rows: list[StoredSymbols] = []
-        declined: list[tuple[int, str]] = []
-        sources: list[tuple[int, str, bytes]] = []
-        for (text_id, _, path), data in zip(batch, self._read(batch), strict=True):
-            if data is None:
-                continue  # a row without symbols would remain when the text comes back
-            language = language_of(path, data)
-            if language.symbols:
-                sources.append((text_id, language.name, data))
-            else:
-                declined.append((text_id, ""))
-        parser = self._parsers.pop()  # there is one for each thread
-        try:
-            answers = parser.parse([(language, data) for _, language, data in sources])
-            for (text_id, _, _), answer in zip(sources, answers, strict=True):
-                if isinstance(answer, Parsed):
-                    rows.append(StoredSymbols(text_id, answer.packed, answer.names))
-                else:
-                    declined.append((text_id, answer.reason))
-        finally:
-            self._parsers.append(parser)
-        return Symbols(rows, declined, sum(len(data) for _, _, data in sources))
+        module, _, name = self._job.functions[command].partition(":")
+        function: Callable[..., Iterator[Any]] = getattr(import_module(module), name)
+        return function
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import orjson
 
 from flashgrep.files.openat import RootFolder
+from flashgrep.index.schema import LATE_STAGES, LateStage
 
 _PACKAGE = Path(__file__).parent.parent
 GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
@@ -29,17 +30,25 @@ class IndexJob:
     workers: int
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the code that makes each late stage's rows; rows of other versions are dropped."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """What parts make: ``module:function`` by the name of the command, see ``project_work.ProjectWork``."""
+
+    @property
+    def stages(self) -> list[LateStage]:
+        """The late stages that some part makes."""
+        return [stage for stage in LATE_STAGES if stage in self.functions]
 
     def command(self) -> list[str | bytes]:
         """Return the command line of an indexer with this job."""
         module = [sys.executable, "-m", "flashgrep.indexer"]
-        return [*module, str(self.index), self.owner, str(self.workers), orjson.dumps(dict(self.versions))]
+        code = orjson.dumps({"versions": dict(self.versions), "functions": dict(self.functions)})
+        return [*module, str(self.index), self.owner, str(self.workers), code]
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Self:
         """Return the job of such a command line; ``arguments`` are those after the module's name."""
-        index, owner, workers, versions = arguments
-        return cls(Path(index), os.fsencode(owner), int(workers), orjson.loads(versions))
+        index, owner, workers, code = arguments
+        return cls(Path(index), os.fsencode(owner), int(workers), **orjson.loads(code))
 
 
 @dataclass(frozen=True, slots=True)

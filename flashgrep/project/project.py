@@ -32,7 +32,7 @@ from flashgrep.files.walk import Walker, WalkOptions
 from flashgrep.files.watch import watch
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
-from flashgrep.index.schema import LATE_STAGES
+from flashgrep.index.schema import LateStage
 from flashgrep.indexer.index_scheduler import ProjectIndexing
 from flashgrep.indexer.job import ProjectJob, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
@@ -135,7 +135,10 @@ class Workspace:
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
         versions = options.stages or stage_versions()
-        self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions)
+        functions: dict[str, str] = {}
+        for part in parts:
+            functions.update(part.indexer_functions)
+        self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions, functions)
         self.index = ProjectIndex(self.store.file, root, versions)
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         # Before anything below it is opened: a later folder at this path is another one.
@@ -238,7 +241,7 @@ class Workspace:
         self.tree.table, self.tree.generation = loaded.table, loaded.generation
         self.indexing.done = loaded.done
         self.indexing.note_symbols()
-        self._unfinished = len(loaded.done) < len(LATE_STAGES)
+        self._unfinished = not loaded.done.issuperset(self.store.scheduler.stages)
         self.progress.updated = loaded.updated
 
     def drop_index(self, why: str) -> None:
@@ -467,14 +470,18 @@ class Workspace:
     async def wait_parsed(self) -> None:
         """Wait until every text's symbols are stored as well."""
         await self.wait_indexed()
-        while self.progress.stage != "failed" and "symbols" not in self.indexing.done:
+        while self.progress.stage != "failed" and self._lacks("symbols"):
             await self.indexing.pause()
 
     async def wait_embedded(self) -> None:
         """Wait until every chunk has its vector, or the embedder turns out not to answer."""
         await self.wait_parsed()
-        while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.indexing.done:
+        while self.progress.stage != "failed" and not self.progress.problem and self._lacks("vectors"):
             await self.indexing.pause()
+
+    def _lacks(self, stage: LateStage) -> bool:
+        """Return whether a late stage has not reached every text yet, and some part makes it."""
+        return stage in self.store.scheduler.stages and stage not in self.indexing.done
 
     @property
     def embedding(self) -> str:

@@ -111,13 +111,19 @@ class Stores:
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
 
-    def find(self, cache: Path, root: bytes, workers: int, versions: Mapping[str, str]) -> Store:
-        """Return the store of the project at a root; reads which repository the root belongs to."""
+    def find(
+        self, cache: Path, root: bytes, workers: int, versions: Mapping[str, str], functions: Mapping[str, str]
+    ) -> Store:
+        """Return the store of the project at a root; reads which repository the root belongs to.
+
+        ``functions``: what parts do in its indexer, see ``IndexJob``.
+        """
         file = store_folder(cache, root) / INDEX
         store = self._stores.get(file)
         if store is None:
             lock = self._locks.setdefault(file, anyio.Lock())
-            store = self._stores[file] = Store(IndexJob(file, find_owner(root), workers, versions), lock)
+            job = IndexJob(file, find_owner(root), workers, versions, functions)
+            store = self._stores[file] = Store(job, lock)
         return store
 
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:

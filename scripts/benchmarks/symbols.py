@@ -10,8 +10,8 @@ from pathlib import Path
 
 from flashgrep.files.openat import RootFolder
 from flashgrep.index.writer import Reserved
-from flashgrep.indexer.indexer_process import Parsers
 from flashgrep.indexer.workers import prepare, read_texts
+from flashgrep.parts.symbols.parsing_stage import Parsers
 from scripts.benchmarks.private import Client, Private
 from scripts.benchmarks.rows import Row, least, p50
 from scripts.benchmarks.targets import Targets

@@ -13,10 +13,13 @@ from flashgrep.files.openat import RootFolder
 from flashgrep.index import schema
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.index_scheduler import wait_before_retry
-from flashgrep.indexer.indexer_process import PARSE_BATCH, Indexer, Parsers
+from flashgrep.indexer.indexer_process import Indexer
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.parts.meaning.index.word_impacts import find_words
+from flashgrep.parts.meaning.part import PART as MEANING
+from flashgrep.parts.symbols.parsing_stage import PARSE_BATCH, Parsers
+from flashgrep.parts.symbols.part import PART as SYMBOLS
 
 
 def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
@@ -64,7 +67,8 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
     for at in range(2 * PARSE_BATCH):
         (root / f"{at:03}.py").write_text(f"def number_{at}():\n    pass\n")
     files = [[f"{at:03}.py", 30] for at in range(2 * PARSE_BATCH)]
-    job = IndexJob(tmp_path / "index.db", bytes(root), 1)
+    functions = {**SYMBOLS.indexer_functions, **MEANING.indexer_functions}
+    job = IndexJob(tmp_path / "index.db", bytes(root), 1, functions=functions)
     project = ProjectJob(RootFolder(bytes(root)), 1 << 20, 0, 1).to_json()
     indexer = Indexer(job, out, lambda: next(waits))
 

@@ -157,10 +157,6 @@ HOOKS: set[tuple[str, str]] = {
     ("index.reader", "parts.symbols.symbol_table"),
     ("index.writer", "parts.meaning.index.chunks"),
     ("index.writer", "parts.symbols.symbol_table"),
-    ("indexer.indexer_process", "parts.git.revision_texts"),
-    ("indexer.indexer_process", "parts.meaning.meaning_stages"),
-    ("indexer.indexer_process", "parts.symbols.parse.isolate"),
-    ("indexer.indexer_process", "parts.symbols.symbol_table"),
 }
 """Imports of a part by the core that are still there. It only shrinks."""
 

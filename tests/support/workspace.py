@@ -5,13 +5,14 @@ import shutil
 import subprocess
 import tempfile
 import types
-from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 
+from flashgrep.api.part import Part
 from flashgrep.base.model import path_from_json
 from flashgrep.base.own_folders import INDEX, store_folder
 from flashgrep.parts.built_in import BUILT_IN
@@ -54,11 +55,11 @@ def repository() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
+async def opened(root: Path, *, parts: Sequence[Part] = BUILT_IN, **options: Any) -> AsyncIterator[Workspace]:
     """Open a project at a folder, like the daemon; ``options``: further fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
         ripgrep = ripgrep_of(os.environ)
-        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep, parts=BUILT_IN)
+        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep, parts=parts)
         await workspace.open(tasks)
         try:
             yield workspace

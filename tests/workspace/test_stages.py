@@ -7,8 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.api.part import without
 from flashgrep.base.errors import NotFound
 from flashgrep.indexer.job import stage_versions
+from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.project import Workspace
 from tests.support.workspace import files_with, index_of, opened, put
@@ -122,3 +124,15 @@ async def test_a_file_whose_name_means_another_language_now_is_stored_again(root
 def test_versions_tell_the_stages_apart() -> None:
     assert set(stage_versions()) == set(BEFORE)
     assert len(set(stage_versions().values())) == len(BEFORE)
+
+
+async def test_without_the_part_of_meaning_a_project_is_ready_with_symbols_and_no_chunks(root: Path) -> None:
+    put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+    for _ in range(2):  # indexed, then loaded
+        async with opened(root, parts=without(BUILT_IN, "meaning")) as workspace:
+            assert await workspace.refresh()
+            with anyio.fail_after(30):
+                await workspace.wait_embedded()
+            assert workspace.indexing.done == {"symbols"}
+        found = counts(root)
+        assert (found["symbols"], found["chunks"], found["vectors"]) == (1, 0, 0)

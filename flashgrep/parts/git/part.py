@@ -19,4 +19,5 @@ PART = Part(
     ),
     searchers=Searchers(revision=open_revision),
     project_services={REVISIONS: lambda project: Revisions(project, project.folder, project.options.environ)},
+    indexer_functions={"keep": "flashgrep.parts.git.revision_texts:keep_texts"},
 )

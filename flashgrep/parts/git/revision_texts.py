@@ -6,9 +6,11 @@ Each content is checked against its blob id, so a repository with forged objects
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from itertools import islice
 
+from flashgrep.base.errors import FlashgrepError
 from flashgrep.base.languages import name_class
 from flashgrep.base.machine import release_memory
 from flashgrep.base.model import Document, Skipped
@@ -17,10 +19,13 @@ from flashgrep.index import kept
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.kept import Name
 from flashgrep.index.postings import encode, pairs_of
+from flashgrep.index.schema import take_numbers
 from flashgrep.index.writer import Text, Writer
 from flashgrep.indexer.job import ProjectJob
+from flashgrep.indexer.project_work import Contents, ProjectWork
 from flashgrep.indexer.workers import describe_text, hash_text
 from flashgrep.parts.git.program import Git, ObjectReader
+from flashgrep.parts.symbols.parsing_stage import Parsers, put_symbols
 from flashgrep.parts.symbols.symbol_table import take_bytes
 
 BATCH_BYTES = 16 << 20
@@ -31,11 +36,31 @@ PARSE_BYTES = 1 << 20
 _SHA1_BYTES = 20
 
 
+def keep_texts(work: ProjectWork, contents: Contents) -> Iterator[int]:
+    """Store texts of revisions, then parse those requested, yielding after each batch how many texts are left.
+
+    Ends early if another command waits. What cannot be read because git fails is left.
+    """
+    left = 0
+    with suppress(FlashgrepError), closing(RevisionTexts(work.project, work.writer, contents)) as texts:
+        for left in texts.store(work.is_interrupted):
+            yield left
+        if texts.find_to_parse():
+            with Parsers(texts.read, work.job.workers) as parsers:
+                # Stored batch by batch, so that an interruption loses at most one.
+                for done in parsers.run(work.choose_batches(texts.choose_to_parse)):
+                    put_symbols(work, done)
+                    yield left
+            with work.writer.transaction() as connection:
+                take_numbers(connection, "generation")
+            yield left + texts.find_to_parse()
+
+
 class RevisionTexts:
     """Reads, stores and parses some contents of a project's revisions."""
 
-    def __init__(self, project: ProjectJob, writer: Writer, contents: Iterable[Sequence[str | bool]]) -> None:
-        """``contents``: blob ids, each with a file's path as latin-1, and whether to parse it.
+    def __init__(self, project: ProjectJob, writer: Writer, contents: Contents) -> None:
+        """Find git.
 
         Raises:
             Unavailable: git is not installed.

@@ -1,7 +1,7 @@
 """The indexer's last stages: the chunks of texts with their words, and vectors of the chunks."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -13,9 +13,8 @@ from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.base.machine import release_memory
 from flashgrep.files.openat import RootFiles, RootFolder
 from flashgrep.index.schema import StageBacklog, list_vector_files
-from flashgrep.index.writer import Writer
-from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.workers import WorkerPool, read_text
+from flashgrep.indexer.project_work import ProjectWork
+from flashgrep.indexer.workers import read_text
 from flashgrep.parts.meaning.chunking import chunk_text, embedding_text
 from flashgrep.parts.meaning.embed import Embedder
 from flashgrep.parts.meaning.embed.providers import embedder_of, is_embedded
@@ -43,25 +42,25 @@ ENDING_SHARE = 0.1
 FLUSH_ROWS = 8192
 """Vectors stored at once: 2 MB."""
 
-Batches = Callable[[Callable[[int], list[ToRead]]], Iterator[list[ToRead]]]
-"""Yields batches of texts, each chosen by the last number of the one before, until there are none or it must stop."""
+
+def store_chunks(work: ProjectWork, settings: str) -> Iterator[StageBacklog]:
+    """Store the chunks of a project's parsed texts, see ``MeaningStages.store_chunks``."""
+    return MeaningStages(work).store_chunks(settings)
+
+
+def store_vectors(work: ProjectWork, settings: str) -> Iterator[StageBacklog]:
+    """Store vectors of a project's chunked texts, see ``MeaningStages.store_vectors``."""
+    return MeaningStages(work).store_vectors(settings)
 
 
 class MeaningStages:
     """Stores chunks and vectors of one project's texts."""
 
-    def __init__(
-        self, job: IndexJob, project: ProjectJob, number: int, writer: Writer, pool: WorkerPool, batches: Batches
-    ) -> None:
-        """Store for one project, which has this ``number`` in the store."""
-        self.remade = False
-        """Whether data that other projects share was dropped, and must be rebuilt."""
-        self._job = job
-        self._project = project
-        self._number = number
-        self._writer = writer
-        self._pool = pool
-        self._batches = batches
+    def __init__(self, work: ProjectWork) -> None:
+        self._work = work
+        self._writer = work.writer
+        self._pool = work.pool
+        self._number = work.add_project()
 
     def store_chunks(self, settings: str) -> Iterator[StageBacklog]:
         """Store the chunks of parsed texts, yielding after each batch how much is left.
@@ -76,8 +75,10 @@ class MeaningStages:
         ending = left.bytes * ENDING_SHARE
         yield StageBacklog(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after))
-        calls = ((self._project.root, part, self._project.max_size, settings) for part in texts)
+        texts = self._work.choose_batches(
+            lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after)
+        )
+        calls = ((self._work.project.root, part, self._work.project.max_size, settings) for part in texts)
         waiting: list[ChunkedTexts] = []
 
         def flush() -> None:
@@ -102,7 +103,7 @@ class MeaningStages:
         flush()
         # Before free pages are returned, since a merge frees some.
         for share, remade in self._writer.merge():
-            self.remade = remade
+            self._work.remade = remade
             yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share / 2)))
         for share in self._writer.shrink():
             yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share) / 2))
@@ -121,10 +122,10 @@ class MeaningStages:
         left = table.count_to_embed(connection, self._number, vector_set.id)
         yield left
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(
+        texts = self._work.choose_batches(
             lambda after: table.choose_to_embed(connection, self._number, vector_set.id, BATCH, BATCH_BYTES, after)
         )
-        calls = ((self._project.root, part, self._project.max_size, settings) for part in texts)
+        calls = ((self._work.project.root, part, self._work.project.max_size, settings) for part in texts)
         waiting: list[EmbeddedTexts] = []
         try:
             for done in self._pool.map(embed_texts, calls, spread=spread):
@@ -145,7 +146,7 @@ class MeaningStages:
             with self._writer.transaction() as connection:
                 table.note_settings(connection, self._number, settings, vector_set.id)
                 used = {one.file for one in table.drop_unused_sets(connection)}
-            for file in list_vector_files(self._job.index.parent):
+            for file in list_vector_files(self._work.job.index.parent):
                 if file.name not in used:
                     file.unlink(missing_ok=True)
             self._pool.stop()
@@ -155,14 +156,14 @@ class MeaningStages:
         """Return the embedder's set; a new one with its own file if its vectors are damaged."""
         for known in table.vector_sets(self._writer.connection):
             is_same = (known.name, known.dims) == (embedder.name, embedder.dims)
-            if is_same and vectors.holds(self._job.index.with_name(known.file), known.dims, known.rows):
+            if is_same and vectors.holds(self._work.job.index.with_name(known.file), known.dims, known.rows):
                 return known
         with self._writer.transaction() as connection:
             for known in table.vector_sets(connection):
                 # Damaged, or of another length under the same name: both can only be rebuilt.
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
-                    self.remade = True
+                    self._work.remade = True
             return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
 
     def _append(self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]) -> VectorSet:
@@ -170,7 +171,7 @@ class MeaningStages:
         rows = [part.rows for part in batches if len(part.rows)]
         if not rows:
             return vector_set
-        vectors.append(self._job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
+        vectors.append(self._work.job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
         with self._writer.transaction() as connection:
             table.add_vectors(connection, vector_set, [text_id for part in batches for text_id in part.text_ids])
         return vector_set._replace(rows=vector_set.rows + sum(map(len, rows)))

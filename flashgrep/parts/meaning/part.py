@@ -24,4 +24,8 @@ PART = Part(
     searchers=Searchers(words=find_best_lines, embedding=choose_embedding),
     project_services={CHUNKS: open_chunks},
     host_services={MODELS: lambda host: Models(host.settings, host.environ)},
+    indexer_functions={
+        "chunks": "flashgrep.parts.meaning.meaning_stages:store_chunks",
+        "vectors": "flashgrep.parts.meaning.meaning_stages:store_vectors",
+    },
 )

@@ -17,4 +17,5 @@ PART = Part(
     searchers=Searchers(definition=find_definition, ranking=search_by_relevance),
     project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},
     host_services={PARSED_FILES: lambda _host: ParsedFiles()},
+    indexer_functions={"symbols": "flashgrep.parts.symbols.parsing_stage:store_symbols"},
 )

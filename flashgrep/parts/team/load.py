@@ -15,8 +15,8 @@ from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.kept import Name
 from flashgrep.index.postings import FORMAT, encode, pairs_of
 from flashgrep.index.segments import Kind
-from flashgrep.indexer.indexer_process import PARSE_BATCH, PARSE_BYTES, Parsers
 from flashgrep.parts.git.repository import Repository
+from flashgrep.parts.symbols.parsing_stage import PARSE_BATCH, PARSE_BYTES, Parsers
 from flashgrep.parts.symbols.symbol_table import take_bytes
 from flashgrep.parts.team.stored_segments import (
     GRACE_SECONDS,
