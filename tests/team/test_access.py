@@ -11,6 +11,7 @@ import pytest
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.parts.team import access
 from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.team_catalogue import MOST_BROWSERS
 from tests.team.conftest import Rig, lend
 from tests.team.test_store import find_all
 
@@ -137,6 +138,51 @@ def test_a_reader_may_do_nothing_else(two: Rig, statement: str) -> None:
     ann = two.ask_as("ann", ["open"])
     with as_reader(two, ann.token) as connection, pytest.raises(psycopg.Error):
         connection.execute(statement.encode())
+
+
+def test_a_reader_signs_in_for_twelve_hours_at_most_and_signs_out_no_other_browser(two: Rig) -> None:
+    ann = two.ask_as("ann", ["open"])
+    with as_reader(two, ann.token) as connection:
+        for byte in (1, 2, 3):
+            query = "SELECT flashgrep.sign_in(%s, 999999999, 1)"
+            assert connection.execute(query, [bytes([byte]) * 32]).fetchone() == ("ann",)
+        for wrong in (b"", b"x" * 31, b"x" * 2000):
+            with pytest.raises(psycopg.Error):
+                connection.execute("SELECT flashgrep.sign_in(%s, 10, 32)", [wrong])
+        for byte in range(4, 60):
+            connection.execute("SELECT flashgrep.sign_in(%s, 10, 999999)", [bytes([byte]) * 32])
+    with closing(connect(two.dsn)) as owner:
+        query = (
+            "SELECT count(*), max(expires) <= now() + interval '12 hours', bool_or(hash = %s) "
+            "FROM flashgrep.token WHERE kind = 'browser'"
+        )
+        assert owner.execute(query, [bytes([59]) * 32]).fetchone() == (MOST_BROWSERS, True, True)
+
+
+def test_a_readers_audit_lines_are_short_and_not_too_many(two: Rig) -> None:
+    ann = two.ask_as("ann", ["open"])
+    note = "SELECT flashgrep.note(%s, %s, %s, 1::real)"
+    with as_reader(two, ann.token) as connection:
+        connection.execute(note, ["m" * 10_000_000, "a" * 10_000_000, "o" * 10_000_000])
+        with pytest.raises(psycopg.Error, match="too many calls"):
+            connection.execute(
+                "SELECT count(flashgrep.note('m', 'a', 'o', 1::real)::text) FROM generate_series(1, 7000)"
+            )
+    with as_reader(two, "guessed") as connection, pytest.raises(psycopg.Error, match="token"):
+        connection.execute(note, ["m", "a", "o"])
+    with closing(connect(two.dsn)) as owner:
+        query = "SELECT max(length(method)), max(length(asked)), max(length(outcome)), count(*) FROM flashgrep.audit"
+        assert owner.execute(query).fetchone() == (100, 500, 100, 1)
+
+
+def test_requests_of_one_repository_do_not_pile_up(two: Rig) -> None:
+    ann = two.ask_as("ann", ["open"])
+    with as_reader(two, ann.token) as connection:
+        for _ in range(40):
+            assert connection.execute("SELECT flashgrep.request('open') IS NOT NULL").fetchone() == (True,)
+        assert connection.execute("SELECT flashgrep.request('closed')").fetchone() == (None,)
+    with closing(connect(two.dsn)) as owner:
+        assert owner.execute("SELECT count(*) FROM flashgrep.job").fetchone() == (16,)
 
 
 def test_nobody_has_a_token_in_the_name_of_a_proxys_group(dsn: str) -> None:
