@@ -100,6 +100,8 @@ class DaemonAtHand:
 
     paths: Paths
     environ: dict[str, str]
+    _serving: list[Wire] = field(default_factory=list)
+    """The connections that have it serve HTTP."""
 
     def index(self, root: Path) -> Path:
         """Return the database of a project's index."""
@@ -132,7 +134,14 @@ class DaemonAtHand:
 
     def stop(self) -> None:
         """Stop it, if it is running, and its children."""
+        while self._serving:
+            self._serving.pop().close()
         assert lifecycle.terminate(self.paths)
+
+    def serve_http(self, **asked: Any) -> Any:
+        """Have it serve HTTP on any free port until it is stopped; return the answer of ``$/serve``."""
+        self._serving.append(self.wire("unix"))
+        return self._serving[-1].call("$/serve", port=0, **asked)
 
     def status(self) -> Any:
         """Return its status."""

@@ -33,7 +33,7 @@ RESTART_SECONDS = 5.0
 POLL_SECONDS = 0.05
 MOST_ENDS, CALM_SECONDS = 4, 60.0
 """This many exits within that time are not a coincidence."""
-SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
 
@@ -137,6 +137,8 @@ def hold_http(
             daemon = lifecycle.find_holder(paths)
             with connection:
                 if interrupted in select.select([connection, interrupted], [], [])[0]:
+                    # Its end would do, but this returns when the port is closed.
+                    call(connection, "$/serve", {"stop": True})
                     break
             # A daemon that dies of this request must not be restarted for ever.
             ends = [*ends, time.monotonic()][-MOST_ENDS:]
@@ -149,7 +151,6 @@ def hold_http(
             again = call(connection, "$/serve", {**asked, "port": opened["port"]})
             sys.stderr.write("fgrep: the daemon exited; a new one is serving\n")
             renew(again)
-        ask_running("$/serve", stop=True)
 
 
 def _wait_for_successor(ended: int | None, interrupted: socket) -> bool:
@@ -186,10 +187,12 @@ def _catch_interrupts() -> Iterator[socket]:
         # set_wakeup_fd writes within a signal handler, which must not block; one byte in the pipe is enough.
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno())
-        before = {each: signal.signal(each, lambda *_: None) for each in SIGNALS}
+        # A signal that is ignored stays so: nohup ignores the end of the terminal.
+        caught = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, lambda *_: None) for number in caught}
         try:
             yield signalled
         finally:
             signal.set_wakeup_fd(-1)
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)

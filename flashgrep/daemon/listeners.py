@@ -22,7 +22,7 @@ from flashgrep.base.registry import Capabilities, Session
 from flashgrep.mcp.service import Service
 from flashgrep.rpc.connect import try_connect
 from flashgrep.rpc.connection import Connection
-from flashgrep.rpc.context import RequestContext
+from flashgrep.rpc.context import Peer, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
@@ -30,6 +30,8 @@ from flashgrep.rpc.unix import serve_unix
 
 HTTP_READY_SECONDS = 20.0
 HIGHEST_PORT = 65_535
+HOLD = "$/serve"
+"""The key of the task that holds HTTP open for a connection: one for each, however often it asks."""
 
 
 class TcpState(TypedDict):
@@ -167,7 +169,9 @@ class HttpListener:
         self._app: Any = None
         self._ended = anyio.Event()
         self._lock = anyio.Lock()
-        self._holders = 0
+        self._holders: dict[Peer, object] = {}
+        """The connections that asked for it and are open, each with its hold; without any it is closed, unless the
+        settings open it."""
         self.port: int | None = None
 
     async def open(self, port: int) -> int:
@@ -214,24 +218,59 @@ class HttpListener:
                 await self._ended.wait()  # uvicorn's own grace bounds this
                 self.port = None
 
-    async def answer_serve(self, _context: RequestContext, params: Any) -> dict[str, Any]:
-        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller.
+    async def close_unheld(self) -> None:
+        """Close if no connection asks for it any more."""
+        if not self._holders and not self._listeners.settings.http.enabled:
+            await self.close()
+
+    async def answer_serve(self, context: RequestContext, params: Any) -> dict[str, Any]:
+        """Answer ``$/serve``: ``{port}`` opens (default: the setting) until the connection ends or ``{stop: true}``.
 
         ``invite``, an address on the page, also gets a ``link`` to it that lets one browser in, once.
+
+        Raises:
+            InvalidParams: no such port.
+            Unavailable: the port is taken, or the connection is ending.
+
         """
         given, settings = params if isinstance(params, dict) else {}, self._listeners.settings
         if given.get("stop"):
-            self._holders = max(0, self._holders - 1)
-            if not self._holders and not settings.http.enabled:
-                await self.close()
+            self._release(context.peer)
+            await self.close_unheld()
             return {"port": self.port}
         port = given.get("port", settings.http.port)
         if not isinstance(port, int) or not 0 <= port <= HIGHEST_PORT:
             raise InvalidParams("port: a number up to 65535 is required", field="port")
-        opened = await self.open(port)
-        self._holders += 1
+        peer = context.peer
+        is_new = peer not in self._holders
+        if is_new:
+            # Before it opens, so that a client that ends meanwhile leaves nothing open.
+            hold = object()
+            if not peer.follow(HOLD, partial(self._keep_open, peer, hold)):
+                raise Unavailable("the connection is ending", reason="no_notifications")
+            self._holders[peer] = hold
+        try:
+            opened = await self.open(port)
+        except Unavailable:
+            if is_new:
+                self._release(peer)
+            raise
         invite = given.get("invite")
         return {"port": opened, **({"link": self._app.visitors.invite(invite)} if isinstance(invite, str) else {})}
+
+    def _release(self, peer: Peer) -> None:
+        self._holders.pop(peer, None)
+        peer.unfollow(HOLD)
+
+    async def _keep_open(self, peer: Peer, hold: object) -> None:
+        """Keep it open until the connection ends, in whatever way."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            # Released before, the connection may have another hold by now.
+            if self._holders.get(peer) is hold:
+                del self._holders[peer]
+            self._listeners.tasks.start_soon(self.close_unheld)
 
     async def _serve(self, server: Any, listener: Any) -> None:
         try:

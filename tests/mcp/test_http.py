@@ -287,6 +287,17 @@ def test_a_document_is_built_once_and_not_sent_to_who_has_it(site: Site, path: s
     assert measure_seconds(path) < 10 * measure_seconds("/healthz")
 
 
+def test_requests_that_are_no_http_write_nothing_to_the_disk(site: Site, daemon: DaemonAtHand) -> None:
+    written = (Path(daemon.paths.crash_log).read_bytes(), Path(daemon.paths.log).read_bytes())
+    upgrade = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    for wrong in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" * 50 + b"\n\n", upgrade.encode()):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", site.port), BOUND) as connection:
+                connection.sendall(wrong)
+                assert connection.recv(20).startswith(b"HTTP/1.1 ")
+    assert (Path(daemon.paths.crash_log).read_bytes(), Path(daemon.paths.log).read_bytes()) == written
+
+
 def test_mcp_keeps_no_session(site: Site) -> None:
     told = site.post("/mcp?project=web", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     assert told.status == 200
@@ -384,6 +395,90 @@ def test_the_last_to_end_closes_it(serving: subprocess.Popen[str], cold_daemon: 
     for wrong in (-1, 70_000, "80"):
         assert wire.fail("$/serve", port=wrong)["data"]["field"] == "port"
     wire.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=str)
+@pytest.mark.parametrize("command", [("serve",), ("web", "--no-browser")], ids=" ".join)
+def test_the_port_closes_with_the_command_however_it_ends(
+    cold_daemon: DaemonAtHand, command: tuple[str, ...], number: signal.Signals
+) -> None:
+    running = _start_command(cold_daemon, *command)
+    port = _read_port(running)
+    with socket.create_connection(("127.0.0.1", port), BOUND):
+        running.send_signal(number)
+        _end(running)
+        _wait_until_closed(port)
+    assert cold_daemon.status()["version"]
+
+
+def test_the_port_stays_until_the_last_of_two_commands_is_killed(cold_daemon: DaemonAtHand) -> None:
+    first, second = _start_command(cold_daemon, "web", "--no-browser"), _start_command(cold_daemon, "serve")
+    port = _read_port(first)
+    assert _read_port(second) == port
+    first.kill()
+    _end(first)
+    # Its connection has ended for the daemon, too: no client is left but the other command and this question.
+    while cold_daemon.status()["clients"] > 2:
+        pass
+    socket.create_connection(("127.0.0.1", port), BOUND).close()
+    second.kill()
+    _end(second)
+    _wait_until_closed(port)
+
+
+def test_a_connection_that_asks_twice_holds_the_port_once(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    wire = cold_daemon.wire("unix")
+    port = wire.call("$/serve", port=0)["port"]
+    assert wire.call("$/serve", port=0)["port"] == port
+    assert wire.call("$/serve", stop=True) == {"port": None}
+    again = wire.call("$/serve", port=0)["port"]
+    with socket.create_connection(("127.0.0.1", again), BOUND):
+        wire.close()
+        _wait_until_closed(again)
+
+
+def test_a_connection_that_ends_while_the_port_opens_leaves_none(cold_daemon: DaemonAtHand) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cold_daemon.start()
+    wire = cold_daemon.wire("unix")
+    wire.send({"jsonrpc": "2.0", "id": 1, "method": "$/serve", "params": {"port": port}})
+    wire.close()
+    while cold_daemon.status()["clients"] > 1:
+        pass
+    _wait_until_closed(port)
+
+
+def _start_command(daemon: DaemonAtHand, *command: str) -> subprocess.Popen[str]:
+    arguments = [FGREP, *command, "--port", "0"]
+    return subprocess.Popen(
+        arguments, env=daemon.environ, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def _read_port(running: subprocess.Popen[str]) -> int:
+    assert running.stdout
+    return int(running.stdout.readline().split("/")[2].rpartition(":")[2])
+
+
+def _end(running: subprocess.Popen[str]) -> None:
+    running.wait(BOUND)
+    assert running.stdout
+    running.stdout.close()
+
+
+def _wait_until_closed(port: int) -> None:
+    until = time.monotonic() + BOUND
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), BOUND).close()
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:  # it closes just now
+            continue
+    pytest.fail("it listens still")
 
 
 def test_a_request_in_flight_is_answered_before_the_end(

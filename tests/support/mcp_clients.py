@@ -151,12 +151,8 @@ def model_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **env
 
 
 def open_http(daemon: DaemonAtHand) -> int:
-    """Make the daemon serve HTTP on any free port and return it."""
-    wire = daemon.wire("unix")
-    try:
-        port: int = wire.call("$/serve", port=0)["port"]
-    finally:
-        wire.close()
+    """Have the daemon serve HTTP on any free port until it is stopped, and return the port."""
+    port: int = daemon.serve_http()["port"]
     return port
 
 

@@ -1,7 +1,6 @@
 """A daemon's page, asked as a browser does and as attackers do."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 from tests.conftest import DaemonAtHand
@@ -13,15 +12,15 @@ class Page:
 
     def __init__(self, daemon: DaemonAtHand, target: str = "/") -> None:
         self.daemon = daemon
-        with closing(daemon.wire("unix")) as control:
-            opened = control.call("$/serve", port=0, invite=target)
+        opened = daemon.serve_http(invite=target)
         self.port: int = opened["port"]
         self.link: str = opened["link"]
         self.cookie = self.key = ""
 
     def invite(self) -> str:
         """Return another link."""
-        return Page(self.daemon).link
+        link: str = self.daemon.serve_http(invite="/")["link"]
+        return link
 
     def send(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
         """Send a request as our page would, with headers changed as said; None leaves one out."""

@@ -1,5 +1,6 @@
 """The application, and the server that runs it in the daemon's event loop."""
 
+import logging
 import select
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -146,8 +147,17 @@ class Protocol(H11Protocol):
             self.transport.close()
 
 
+def is_internal(record: logging.LogRecord) -> bool:
+    """Return whether a message of uvicorn tells of an internal failure.
+
+    Its warnings are about single requests, which anybody may send: they would fill the disk with ``crash.log``.
+    """
+    return record.levelno >= logging.ERROR
+
+
 def server(app: App) -> Server:
     """Return a server for the application; run it with ``serve(sockets=[…])``."""
+    logging.getLogger("uvicorn.error").addFilter(is_internal)
     config = Config(
         app,
         http=Protocol,
