@@ -176,9 +176,13 @@ async def make_path_filter(
         Forbidden: it is outside the project.
 
     """
-    include, exclude = make_relative(workspace, include), make_relative(workspace, exclude)
+    include = make_relative(workspace, include)
+    exclude = make_relative(workspace, exclude)
     try:
-        under = await resolve_path(workspace, below) if below else b""
+        if below:
+            under = await resolve_path(workspace, below)
+        else:
+            under = b""
     except NotFound:
         # Together with globs, or without pattern characters, the path was meant as a path.
         if include or below is None or _PATTERN.search(below) is None:
@@ -194,7 +198,10 @@ def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[
     """Return globs; those that begin with the project's own folder, or one below it, are made relative to it."""
     if not view.base:
         return list(globs)
-    folder = view.base + b"/" + under if under else view.base
+    if under:
+        folder = view.base + b"/" + under
+    else:
+        folder = view.base
     lead = path_to_text(folder) + "/"
     relative: list[str] = []
     for glob in globs:
@@ -265,7 +272,9 @@ def decode_value(text: str) -> Any:
         return None
     if text[:1] in {"$", "*"}:
         inside = unquote(text[1:], errors="strict")
-        return inside if text[0] == "$" else orjson.loads(inside)
+        if text[0] == "$":
+            return inside
+        return orjson.loads(inside)
     # int() is quadratic in the digits, and a cursor comes from outside.
     if len(text) > LONGEST_NUMBER:
         raise ValueError(text)

@@ -79,7 +79,8 @@ class IndexCodebaseResult(TypedDict):
 
 def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
     """Yield what the index holds, and whether it is complete."""
-    files, changes = result["files"] + result["test_files"], result["incremental"]
+    files = result["files"] + result["test_files"]
+    changes = result["incremental"]
     changed = ", ".join(f"{changes[name]} {name}" for name in ("added", "changed", "removed") if changes[name])
     yield (
         f"{result['project']} ({result['path']}): {files:,} files, {result['chunks']:,} chunks, "
@@ -238,7 +239,10 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     def describe() -> WatchCodebaseResult:
         problem = str(workspace.facts()["watch_problem"])
         state: Any = "stopped" if workspace.freshness.is_switched_off else "failed" if problem else "watching"
-        paths = workspace.paths() if state == "watching" else []
+        if state == "watching":
+            paths = workspace.paths()
+        else:
+            paths = []
         named: list[Any] = [path_to_json(path) for path in paths[: params.limit]]
         when = "from now on" if changed else "as before"
         sweeping = f"{state}, {when}: each question scans the whole tree"
@@ -308,8 +312,10 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
         yield f"projects: {', '.join(result['projects'])}" if result["projects"] else "no projects yet"
         return
     skipped = ", ".join(f"{count} {reason}" for reason, count in result.get("files_skipped", {}).items() if count)
-    pending, size = result.get("files_pending", 0), result.get("index_size_bytes", 0)
-    files, stage = result.get("total_files", 0), str(result.get("stage"))
+    pending = result.get("files_pending", 0)
+    size = result.get("index_size_bytes", 0)
+    files = result.get("total_files", 0)
+    stage = str(result.get("stage"))
     held = f"{result.get('total_lines', 0):,} lines, {result.get('total_chunks', 0):,} chunks"
     share = result.get("indexing", {}).get("share", 1)
     waiting = f"{pending} files left; answers are right, only slower and ranked by words"
@@ -415,13 +421,17 @@ async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
     await workspace.refresh()
     last = -1.0
     while True:
-        progress, total = workspace.progress, workspace.tree.count()
+        progress = workspace.progress
+        total = workspace.tree.count()
         # Counted in files over all stages, so that the number grows from one stage to the next.
         done = round(progress.share() * total, 1)
         if done > last:
             last = done
             left = progress.left.get(progress.stage, sum(mark.ours for mark in workspace.tree.pending.values()))
-            reached = total - min(total, left) if left >= 0 else 0
+            if left >= 0:
+                reached = total - min(total, left)
+            else:
+                reached = 0
             call.progress(done, total, f"{progress.stage}: {reached} of {total} files")
         await anyio.sleep(LOOK_SECONDS)
 

@@ -121,15 +121,27 @@ async def _list(
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(call, project, params.rev)
-    fresh = await workspace.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
     # Wildcards mean a glob: fzf's terms have none.
     is_glob = params.query is not None and WILD.search(params.query) is not None
-    include = [*params.include, params.query] if is_glob and params.query else params.include
+    if is_glob and params.query:
+        include = [*params.include, params.query]
+    else:
+        include = params.include
     keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
-    text = "" if is_glob else params.query or ""
+    if is_glob:
+        text = ""
+    else:
+        text = params.query or ""
 
     def find() -> tuple[list[bytes], bool, frozenset[bytes]]:
-        recent = list_recent(workspace) if text else frozenset[bytes]()
+        if text:
+            recent = list_recent(workspace)
+        else:
+            recent = frozenset[bytes]()
         return *search_paths(text, partial(workspace.paths, keep), recent), recent
 
     paths, is_fuzzy, recent = await workspace.in_turn(find)
@@ -406,7 +418,8 @@ def _measure_as_json(file: GlobFile) -> int:
 
 def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
     """Return a file's sort key among those of other projects: if sorted by path, by its project first."""
-    file, descending = files[at], params.sort_order == "desc"
+    file = files[at]
+    descending = params.sort_order == "desc"
     match params.sort_by:
         case "name" if descending:
             return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its prefix

@@ -114,13 +114,17 @@ class Part(Generic[ResultT]):
 
     def find_next(self, taken: int) -> tuple[str | None, int] | None:
         """Return where to continue after taking this many items: a cursor, and items to skip; None at the end."""
-        skip, following = self.skip + taken, None
+        skip = self.skip + taken
+        following = None
         for cursor, page in self.pages:
             count = len(page.fields["results"])
             if skip < count:
                 return cursor, skip
-            skip, following = skip - count, page.fields.get("next")
-        return None if following is None else (following, 0)
+            skip = skip - count
+            following = page.fields.get("next")
+        if following is None:
+            return None
+        return (following, 0)
 
 
 async def ask_projects(
@@ -181,7 +185,10 @@ async def ask_projects(
     if "total" in merged:
         if given.cursor is None:  # later pages repeat what the first one said
             totals = [part.pages[0][1].fields["total"] for part in counted]
-            total = None if None in totals else sum(totals)
+            if None in totals:
+                total = None
+            else:
+                total = sum(totals)
         nexts = [
             (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
         ]
@@ -201,7 +208,9 @@ class _Question(Generic[ParamsT, ResultT]):
     def __init__(self, call: Call[Catalogue], params: ParamsT, ask: AskProject[ParamsT, ResultT], limit: int) -> None:
         self.started = time.perf_counter()
         self.limit = limit
-        self._call, self._params, self._ask = call, params, ask
+        self._call = call
+        self._params = params
+        self._ask = ask
         self._given: Any = params
         tokens = getattr(params, "max_tokens", None) or call.host.settings.query.max_tokens
         self.chars = min(tokens * CHARS_PER_TOKEN, getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN)
@@ -232,7 +241,9 @@ class _Question(Generic[ParamsT, ResultT]):
 
     async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
         """Ask for pages until this project alone could fill the whole answer."""
-        cursor, count, chars = part.cursor, 0, 0
+        cursor = part.cursor
+        count = 0
+        chars = 0
         while True:
             changed: dict[str, Any] = {"project": part.root, "projects": None}
             if "cursor" in self._params.field_names():
@@ -244,11 +255,16 @@ class _Question(Generic[ParamsT, ResultT]):
                 changed["deadline_ms"] = max(1, int(left * 1000))
             params = self._params.model_copy(update=changed)
             page = await self._ask(self._call, params, workspace, part.among)
-            results, following = page.fields["results"], page.fields.get("next")
+            results = page.fields["results"]
+            following = page.fields.get("next")
             if following is not None and part.skip >= len(results):  # all of it has been shown
-                part.skip, part.cursor = part.skip - len(results), following
+                part.skip = part.skip - len(results)
+                part.cursor = following
             else:
-                shown = 0 if part.pages else min(part.skip, len(results))
+                if part.pages:
+                    shown = 0
+                else:
+                    shown = min(part.skip, len(results))
                 part.pages.append((cursor, page))
                 count += len(results) - shown
                 chars += sum(map(self.measure, results[shown:]))
@@ -267,7 +283,9 @@ class _Question(Generic[ParamsT, ResultT]):
     def _measure_rest(self) -> float | None:
         """Return the seconds until the call's deadline, if it has one."""
         deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
-        return None if deadline_ms is None else max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
+        if deadline_ms is None:
+            return None
+        return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
 
 
 def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list[Part[Any]]]:
@@ -300,7 +318,8 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     going_on = []
     for name, (cursor, skip) in places.items():
         part = known.get(name) or Part[Any](name, name)  # one removed since then says so
-        part.cursor, part.skip = cursor, skip
+        part.cursor = cursor
+        part.skip = skip
         if skip == FAILED:
             part.error = NotFound("it did not answer on an earlier page", reason="project_not_found")
         going_on.append(part)
@@ -310,7 +329,8 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
 def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the first items of all projects, each with its project, and how many are from each."""
     items: list[dict[str, Any]] = []
-    taken, chars = [0] * len(parts), question.chars
+    taken = [0] * len(parts)
+    chars = question.chars
     streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
     # Lazily: items that do not fit are not produced.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):

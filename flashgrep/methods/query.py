@@ -220,7 +220,9 @@ async def _ask(
     ranking = None
     if params.order == "relevance" or (params.order is None and params.mode == "smart"):
         ranking = call.host.searchers.ranking
-    answer, pattern, mode = Answer(), None, modes[0]
+    answer = Answer()
+    pattern = None
+    mode = modes[0]
     # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
     for mode in modes:
         if mode == "words":
@@ -348,5 +350,8 @@ def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[Sma
     # A cursor comes from outside, even if its digest is right.
     if mode not in get_args(SmartMode):
         raise ValueError(mode)
-    total = None if total is None else int(total)
+    if total is None:
+        total = None
+    else:
+        total = int(total)
     return mode, Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))

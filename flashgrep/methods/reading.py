@@ -134,9 +134,15 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     if style.is_person:
         yield text
         return
-    count = f"of {result['total_lines_available']}" if result.get("total_lines_available") else ""
+    if result.get("total_lines_available"):
+        count = f"of {result['total_lines_available']}"
+    else:
+        count = ""
     column = result.get("start_byte_column", 1)
-    start = f"from byte {column} of the line" if column > 1 else ""
+    if column > 1:
+        start = f"from byte {column} of the line"
+    else:
+        start = ""
     yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", count, describe_text(result), start]))
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
@@ -232,17 +238,23 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
         raise InvalidParams("path: needed, or symbol_name", field="path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
-    path, others = path_from_json(params.path, params.path_bytes), list[str]()
-    start, end = params.start_line, params.end_line
+    path = path_from_json(params.path, params.path_bytes)
+    others = list[str]()
+    start = params.start_line
+    end = params.end_line
     # A continuation names the file, so the symbol need not be found again.
     if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
-        below = await resolve_path(view, params.path) if params.path else path
+        if params.path:
+            below = await resolve_path(view, params.path)
+        else:
+            below = path
         path, first, last, others = await call.host.searchers.definition(view, params.symbol_name, below)
         # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines
-        start, end = max(1, first - around), last + around
+        start = max(1, first - around)
+        end = last + around
     # A budget in bytes alone is not narrowed by the default one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:

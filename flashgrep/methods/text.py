@@ -19,7 +19,9 @@ import orjson
 
 from flashgrep.base.errors import ErrorObject, clip
 
-PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
+PATH_COLOR = "\x1b[35m"
+LINE_COLOR = "\x1b[32m"
+PLAIN = "\x1b[0m"
 LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
 """A model is shown part of a matching line longer than this (lines of code are shorter): this many characters, with at
 most this many before the match."""
@@ -65,14 +67,23 @@ class Style:
 
         With several projects, a person gets full paths, a model the project's name before each.
         """
-        raw, shown, project = item.get("file_path_bytes"), str(item["file_path"]), item.get("project", "")
+        raw = item.get("file_path_bytes")
+        shown = str(item["file_path"])
+        project = item.get("project", "")
         if not self.is_person:
             # An odd name is written so that it can be passed back: with JSON's escapes, or in base64.
-            shown = json.dumps(shown) if CONTROL.search(shown) or "\n" in shown else shown
-            shown = f"{project}: {shown}" if project else shown
-            return f"{shown} (file_path_bytes {raw})" if raw else shown
+            if CONTROL.search(shown) or "\n" in shown:
+                shown = json.dumps(shown)
+            if project:
+                shown = f"{project}: {shown}"
+            if raw:
+                return f"{shown} (file_path_bytes {raw})"
+            return shown
         # The bytes of the name, which a pipe passes on to the next program as they are.
-        inside = base64.b64decode(raw) if raw else os.fsencode(shown)
+        if raw:
+            inside = base64.b64decode(raw)
+        else:
+            inside = os.fsencode(shown)
         if project in self.roots:
             inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
             inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
@@ -83,11 +94,15 @@ class Style:
 
     def text(self, text: str) -> str:
         """Return text of a file, with control characters escaped on a terminal."""
-        return escape_controls(text) if self.is_person and self.headings else text
+        if self.is_person and self.headings:
+            return escape_controls(text)
+        return text
 
     def note(self, text: str) -> str:
         """Return a remark on the answer: a model sees it in brackets."""
-        return self.text(text) if self.is_person else f"[{text}]"
+        if self.is_person:
+            return self.text(text)
+        return f"[{text}]"
 
     def line(self, number: int | str) -> str:
         """Return a line's number."""
@@ -95,7 +110,9 @@ class Style:
 
     def paint(self, color: str, text: str) -> str:
         """Return ``text`` in a colour, if colours are wanted."""
-        return color + text + PLAIN if self.color else text
+        if self.color:
+            return color + text + PLAIN
+        return text
 
 
 FOR_MODEL = Style()
@@ -118,7 +135,9 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             files.setdefault(style.path(hit), []).append(hit)
         hits = [hit for same in files.values() for hit in trim_context(same)]
     for hit in hits:
-        path, before, after = style.path(hit), hit.get("before", []), hit.get("after", [])
+        path = style.path(hit)
+        before = hit.get("before", [])
+        after = hit.get("after", [])
         if style.headings and path != last:
             yield from ([""] if last is not None and style.is_person else [])
             yield path
@@ -130,7 +149,8 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             matched[0] = f"{hit['column']}:{matched[0]}"
         elif hit.get("cut") or len(hit["text"]) > LINE_LONG:
             first = hit.get("text_column", 1)
-            low, high = 0, len(hit["text"])
+            low = 0
+            high = len(hit["text"])
             if len(matched) == 1:
                 # The hit's text may itself be a part of the line (`text_column`), so the match is found relative to
                 # that.
@@ -145,7 +165,10 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             *((number, "-", text) for number, text in enumerate(after, hit["end_line"] + 1)),
         ]
         for number, separator, text in lines:
-            prefix = "" if style.headings else path + separator
+            if style.headings:
+                prefix = ""
+            else:
+                prefix = path + separator
             yield prefix + style.line(number) + separator + style.text(text)
 
 
@@ -153,14 +176,17 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the hits of a file, sorted by line if they have context, so that no line is shown twice."""
     if not any(hit.get("before") or hit.get("after") for hit in hits):
         return list(hits)
-    trimmed, shown = list[Mapping[str, Any]](), 0
+    trimmed = list[Mapping[str, Any]]()
+    shown = 0
     ordered = sorted(hits, key=lambda hit: hit["start_line"])
     ends = [*(hit["start_line"] for hit in ordered[1:]), None]
     for hit, end in zip(ordered, ends, strict=True):
-        before, after = hit.get("before", []), hit.get("after", [])
+        before = hit.get("before", [])
+        after = hit.get("after", [])
         # Already shown by the previous hit.
         before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
-        after = after if end is None else after[: max(0, end - hit["end_line"] - 1)]
+        if end is not None:
+            after = after[: max(0, end - hit["end_line"] - 1)]
         shown = hit["end_line"] + len(after)
         trimmed.append({**hit, "before": before, "after": after})
     return trimmed
@@ -190,19 +216,26 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
         is_evident = not last or (bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP)
         nexts.append((len(indent), int(first)))
         places.append(indent + (first if is_evident else f"{first}-{last}"))
-    shown, owner = list[str](), ""
+    shown = list[str]()
+    owner = ""
     for place, (*_, said) in zip(reversed(places), entries, strict=True):
         text = USUAL.sub("", said)
         found = OWNER.match(text)
         shown.append(clip(f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}", ENTRY_SHOWN))
-        owner = found[0] if found else ""
+        if found:
+            owner = found[0]
+        else:
+            owner = ""
     return shown
 
 
 def span(item: Mapping[str, Any]) -> str:
     """Return the line range of a result, e.g. 3 or 3-9."""
-    first, last = item["start_line"], item["end_line"]
-    return f"{first}" if first == last else f"{first}-{last}"
+    first = item["start_line"]
+    last = item["end_line"]
+    if first == last:
+        return f"{first}"
+    return f"{first}-{last}"
 
 
 def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL) -> str:
@@ -234,7 +267,8 @@ def format_json(result: Any) -> str:
 
 def render_error(error: ErrorObject) -> str:
     """Return an error as a model reads it: what went wrong, and details that the message does not have."""
-    message, data = error["message"], dict(error["data"])
+    message = error["message"]
+    data = dict(error["data"])
     lines = [f"error {error['code']} {data.pop('reason', '')}: {message}"]
     if "problems" in data:  # the first is the message, and names the field
         data.pop("field", None)
@@ -246,7 +280,10 @@ def render_error(error: ErrorObject) -> str:
     if likely := data.pop("likely_lines", []):
         lines += ["until then, the lines with most of the words:", *likely]
     for name, value in data.items():
-        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, str):
+            said = value
+        else:
+            said = json.dumps(value, ensure_ascii=False, default=str)
         if said and said not in {"null", "[]", "{}"} and said not in message:
             lines.append(f"{name}: {said}")
     return "\n".join(lines)
@@ -260,9 +297,18 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     elif result.get("results") == [] and "message" not in result:
         files = coverage.get("files_searched", 0)
         skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
-        skipped = f" (skipped: {skipped})" if skipped else ""
-        count = str(files) if style.is_person else f"{files:,}"
-        where = f" in {count} {'file' if files == 1 else 'files'}{skipped}" if coverage else ""
+        if skipped:
+            skipped = f" (skipped: {skipped})"
+        else:
+            skipped = ""
+        if style.is_person:
+            count = str(files)
+        else:
+            count = f"{files:,}"
+        if coverage:
+            where = f" in {count} {'file' if files == 1 else 'files'}{skipped}"
+        else:
+            where = ""
         yield f"nothing found{where}"
         # A model has the summary above.
         yield from [result["summary"]] if style.is_person and "summary" in result else []
@@ -272,7 +318,8 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
 
 def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
-    coverage, results = result.get("coverage") or {}, result.get("results")
+    coverage = result.get("coverage") or {}
+    results = result.get("results")
     near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
     if not results:
         yield from explain_empty(result, style)
@@ -296,13 +343,16 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
         yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
     if is_cut:
-        total, shown = result.get("total"), len(results or [])
-        of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"
-        way = (
-            f"continue with --cursor {shlex.quote(result['next'])}"
-            if style.is_person
-            else f"more: cursor={result['next']}"
-        )
+        total = result.get("total")
+        shown = len(results or [])
+        if isinstance(total, int) and total > shown:
+            of_all = f"{shown} of {total:,} shown"
+        else:
+            of_all = "there is more"
+        if style.is_person:
+            way = f"continue with --cursor {shlex.quote(result['next'])}"
+        else:
+            way = f"more: cursor={result['next']}"
         yield f"{of_all}; {way}"
     if near:
         yield from (f"did you mean {one}?" for one in near) if style.is_person else [f"near: {', '.join(near)}"]

@@ -77,9 +77,15 @@ class Pattern:
             return ""
         if self.mode == "regex":
             found = _NAME.fullmatch(self.texts[0])
-            return found[1] if found else self.texts[0] if self.word and _PLAIN.fullmatch(self.texts[0]) else ""
+            if found:
+                return found[1]
+            if self.word and _PLAIN.fullmatch(self.texts[0]):
+                return self.texts[0]
+            return ""
         # The long s and the Kelvin sign match ASCII letters, but here they would split an identifier.
-        return self.texts[0] if self.word and not _FOLDING.search(self.texts[0]) else ""
+        if self.word and not _FOLDING.search(self.texts[0]):
+            return self.texts[0]
+        return ""
 
     def matcher(self) -> Matcher:
         """Return the compiled pattern; it is cached.
@@ -123,7 +129,8 @@ class _Cache(Generic[Made]):
 def _tree(pattern: Pattern) -> Node:
     if sum(map(len, pattern.texts)) > MAX_TEXT or not pattern.texts:
         raise BadPattern(f"a pattern must have 1 to {MAX_TEXT} characters", at=0, construct="")
-    insensitive, smart = pattern.case == "insensitive", pattern.case == "smart"
+    insensitive = pattern.case == "insensitive"
+    smart = pattern.case == "smart"
     if pattern.mode == "literal":
         node = literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
     else:
@@ -135,7 +142,9 @@ def _tree(pattern: Pattern) -> Node:
     # -x implies the condition of -w and takes precedence over it, as in ripgrep.
     if pattern.line:
         return as_line(node, crlf=pattern.crlf)
-    return as_word(node) if pattern.word else node
+    if pattern.word:
+        return as_word(node)
+    return node
 
 
 @_Cache
@@ -145,13 +154,18 @@ def _matcher(pattern: Pattern) -> Matcher:
 
 @_Cache
 def _grams(pattern: Pattern) -> GramExpr:
-    text = pattern.texts[0] if len(pattern.texts) == 1 else ""
+    if len(pattern.texts) == 1:
+        text = pattern.texts[0]
+    else:
+        text = ""
     is_bare = pattern.mode == "literal" and not (pattern.word or pattern.line)
     if is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text):  # most queries; takes a tenth of the time
         folded = text.lower()
         need = grams_in(folded.encode())
         is_insensitive = pattern.case == "insensitive" or (pattern.case == "smart" and folded == text)
-        return any_of((need, Gram(FOLDS))) if is_insensitive and ("s" in folded or "k" in folded) else need
+        if is_insensitive and ("s" in folded or "k" in folded):
+            return any_of((need, Gram(FOLDS)))
+        return need
     return plan_grams(_tree(pattern), multiline=pattern.multiline)
 
 

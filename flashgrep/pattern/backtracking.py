@@ -95,12 +95,16 @@ def main() -> None:
     if hasattr(signal, "alarm"):
         signal.alarm(int(sys.argv[1]))  # the parent may be gone, and `re` cannot be interrupted
     os.nice(_NICE)
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    source = sys.stdin.buffer
+    sink = sys.stdout.buffer
     options = json.loads(_read_message(source))
     escape = options["mode"] == "literal"
     texts = [re.escape(text) if escape else text for text in options["texts"]]
     # A single text is left unchanged, so that the position of an error refers to it.
-    body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+    if len(texts) == 1:
+        body = texts[0]
+    else:
+        body = "|".join(f"(?:{text})" for text in texts)
     flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
     smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
     if smart or options["case"] == "insensitive":
@@ -118,7 +122,10 @@ def main() -> None:
     while message := _read_message(source):
         header, _, data = message.partition(b"\n")
         request = json.loads(header)
-        blocks = find_blocks(_Text(pattern, data), data) if options["multiline"] else _find_lines(pattern, data)
+        if options["multiline"]:
+            blocks = find_blocks(_Text(pattern, data), data)
+        else:
+            blocks = _find_lines(pattern, data)
         found = islice(blocks, request["limit"])
         _write_message(sink, [line if request["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
 
@@ -146,9 +153,12 @@ class _Text:
 
     def find(self, _data: bytes, pos: int, end: int) -> Span:
         """Return the span of the first match between two offsets of the data given to the constructor."""
-        first, last = bisect_left(self._offsets, pos), bisect_left(self._offsets, end)
+        first = bisect_left(self._offsets, pos)
+        last = bisect_left(self._offsets, end)
         found = self._search(self._text, first, last)
-        return (self._offsets[found.start()], self._offsets[found.end()]) if found else NONE
+        if found:
+            return (self._offsets[found.start()], self._offsets[found.end()])
+        return NONE
 
 
 def _read_message(source: BinaryIO) -> bytes:

@@ -54,7 +54,9 @@ class Gram:
 
     def __str__(self) -> str:
         text = repr(self.value)[1:]
-        return text if len(self.value) == GRAM else f"{text}…"
+        if len(self.value) == GRAM:
+            return text
+        return f"{text}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ class AllOf:
     parts: "tuple[GramExpr, ...]"
 
     def __str__(self) -> str:
-        return "(" + " AND ".join(map(str, self.parts)) + ")" if self.parts else "ANYTHING"
+        if self.parts:
+            return "(" + " AND ".join(map(str, self.parts)) + ")"
+        return "ANYTHING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ class AnyOf:
     parts: "tuple[GramExpr, ...]"
 
     def __str__(self) -> str:
-        return "(" + " OR ".join(map(str, self.parts)) + ")" if self.parts else "NOTHING"
+        if self.parts:
+            return "(" + " OR ".join(map(str, self.parts)) + ")"
+        return "NOTHING"
 
 
 GramExpr = Gram | AllOf | AnyOf
@@ -104,7 +110,9 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     kept.sort(key=_size)  # If parts must be dropped, keep grams first, then short disjunctions.
     sizes = accumulate(map(_size, kept))
     kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
-    return kept[0] if len(kept) == 1 else AllOf(tuple(kept))
+    if len(kept) == 1:
+        return kept[0]
+    return AllOf(tuple(kept))
 
 
 def any_of(parts: Iterable[GramExpr]) -> GramExpr:
@@ -126,7 +134,9 @@ def any_of(parts: Iterable[GramExpr]) -> GramExpr:
         return ANYTHING
     most = max(2, MAX_TERMS // max(1, len(kept)))
     kept = [AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part for part in kept]
-    return kept[0] if len(kept) == 1 else AnyOf(tuple(kept))
+    if len(kept) == 1:
+        return kept[0]
+    return AnyOf(tuple(kept))
 
 
 def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
@@ -142,11 +152,15 @@ def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
 
 
 def _terms(part: GramExpr) -> frozenset[GramExpr]:
-    return frozenset(part.parts) if isinstance(part, AllOf) else frozenset((part,))
+    if isinstance(part, AllOf):
+        return frozenset(part.parts)
+    return frozenset((part,))
 
 
 def _size(part: GramExpr) -> int:
-    return 1 if isinstance(part, Gram) else sum(map(_size, part.parts))
+    if isinstance(part, Gram):
+        return 1
+    return sum(map(_size, part.parts))
 
 
 def _spread(parts: "tuple[GramExpr, ...]", most: int) -> "tuple[GramExpr, ...]":
@@ -205,10 +219,13 @@ def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
     """
     if (text := plain_bytes(node)) is not None:  # most queries; takes an eighth of the time
         return grams_in(text.translate(_FOLD))
-    node = node if multiline else _with_line_end(node)
+    if not multiline:
+        node = _with_line_end(node)
     plain = _without_folds(node)
     need = _close(_facts(plain)).need
-    return need if plain == node else any_of((need, Gram(FOLDS)))
+    if plain == node:
+        return need
+    return any_of((need, Gram(FOLDS)))
 
 
 def _with_line_end(node: Node) -> Node:
@@ -234,7 +251,8 @@ def _without_folds(node: Node) -> Node:
     if found.is_ascii() or len(found) > MAX_CLASS:
         return node
     for rare, letter in _FOLDING:
-        found = found - rare if (found & rare).ranges and (found & letter).ranges else found
+        if (found & rare).ranges and (found & letter).ranges:
+            found = found - rare
     return Chars(found, node.at)
 
 
@@ -247,7 +265,10 @@ def _facts(node: Node) -> _Facts:
             # Folding makes one string of two members such as k and K.
             texts = (chr(value).encode() if isinstance(node, Chars) else bytes((value,)) for value in found)
             strings = frozenset(text.translate(_FOLD) for text in texts)
-            facts = _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
+            if len(strings) <= MAX_STRINGS:
+                facts = _Facts(strings)
+            else:
+                facts = _NOTHING_KNOWN
         # Consumes nothing; the condition itself is checked when lines are matched.
         case Assertion() | Repeat(_, _, 0):
             facts = _EMPTY
@@ -257,11 +278,17 @@ def _facts(node: Node) -> _Facts:
             facts = _either([_facts(part) for part in parts])
         case Repeat(inner, 0, high):
             # An optional node needs no grams; only "?" has two exact cases.
-            facts = _either([_facts(inner), _EMPTY]) if high == 1 else _NOTHING_KNOWN
+            if high == 1:
+                facts = _either([_facts(inner), _EMPTY])
+            else:
+                facts = _NOTHING_KNOWN
         case Repeat(inner, low, high):
             copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
             # Without an upper bound only the required copies are known, and the match may continue after them.
-            facts = copies if low == high and low <= MAX_COPIES else _close(copies)
+            if low == high and low <= MAX_COPIES:
+                facts = copies
+            else:
+                facts = _close(copies)
         case Group(inner):
             facts = _facts(inner)
     return facts
@@ -269,29 +296,44 @@ def _facts(node: Node) -> _Facts:
 
 def _join_all(parts: tuple[Node, ...]) -> _Facts:
     """Join runs of exact parts first, so that each run is joined with an inexact part as a whole."""
-    facts, run = _EMPTY, _EMPTY
+    facts = _EMPTY
+    run = _EMPTY
     for part in map(_facts, parts[:MAX_JOINED]):
         joined = _join(run, part)
         # The run ends here. Join it as a whole: joined part by part, its inner grams would be lost.
         if joined.exact is None:
-            facts, joined = _join(_join(facts, run), part) if part.exact is None else _join(facts, run), part
+            facts = _join(_join(facts, run), part) if part.exact is None else _join(facts, run)
+            joined = part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)
     # What follows the planned parts is unknown, and so is the end of the match.
-    return facts if len(parts) <= MAX_JOINED else _close(facts)._replace(suffix=_UNKNOWN)
+    if len(parts) <= MAX_JOINED:
+        return facts
+    return _close(facts)._replace(suffix=_UNKNOWN)
 
 
 def _join(left: _Facts, right: _Facts) -> _Facts:
     """Return what is known about a match of `left` followed by one of `right`."""
     if left.exact is not None and right.exact is not None:
         if len(left.exact) * len(right.exact) <= MAX_STRINGS:
-            need = left.need if right.need is ANYTHING else all_of((left.need, right.need))
+            if right.need is ANYTHING:
+                need = left.need
+            else:
+                need = all_of((left.need, right.need))
             exact = _cross(left.exact, right.exact)
             facts = _Facts(exact, need=need)
-            return _close(facts) if sum(map(len, exact)) > MAX_LENGTH else facts
+            if sum(map(len, exact)) > MAX_LENGTH:
+                return _close(facts)
+            return facts
         left = _close(left)
-    prefix = left.prefix if left.exact is None else _cross(left.exact, right.starts)
-    suffix = right.suffix if right.exact is None else _cross(left.ends, right.exact)
+    if left.exact is None:
+        prefix = left.prefix
+    else:
+        prefix = _cross(left.exact, right.starts)
+    if right.exact is None:
+        suffix = right.suffix
+    else:
+        suffix = _cross(left.ends, right.exact)
     # The grams across the boundary, which neither side has on its own.
     between = _any_text(_cross(left.ends, right.starts))
     return _trim(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
@@ -309,7 +351,9 @@ def _either(branches: list[_Facts]) -> _Facts:
 
 def _close(facts: _Facts) -> _Facts:
     """Turn exact strings into required grams, prefixes and suffixes."""
-    return facts if facts.exact is None else _trim(_Facts(None, facts.exact, facts.exact, facts.need))
+    if facts.exact is None:
+        return facts
+    return _trim(_Facts(None, facts.exact, facts.exact, facts.need))
 
 
 def _trim(facts: _Facts) -> _Facts:

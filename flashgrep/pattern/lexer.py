@@ -100,7 +100,10 @@ class Lexer:
         while self.flags.verbose and self.peek():
             if self.peek() == "#":
                 end = self.text.find("\n", self.pos)
-                self.pos = len(self.text) if end < 0 else end
+                if end < 0:
+                    self.pos = len(self.text)
+                else:
+                    self.pos = end
             elif self.peek() in _BLANK:
                 self.pos += 1
             else:
@@ -125,7 +128,10 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
     if not char:
         lexer.fail("incomplete escape sequence", start, len(lexer.text))
     if char in _LOOKS:
-        kind = _LOOKS[char] if char != "b" else _read_boundary(lexer)
+        if char != "b":
+            kind = _LOOKS[char]
+        else:
+            kind = _read_boundary(lexer)
         return Assertion(kind, ascii=not lexer.flags.unicode)
     if char in _HEX_DIGITS:
         return _read_hex(lexer, char, start)
@@ -134,7 +140,9 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
             members = {"d": unicode.digit, "s": unicode.space, "w": unicode.word}[char.lower()]()
         else:
             members = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[char.lower()]
-        return members if char.islower() else complement(members, unicode_on=lexer.flags.unicode)
+        if char.islower():
+            return members
+        return complement(members, unicode_on=lexer.flags.unicode)
     if char in "pP":
         return _read_property(lexer, start, negated=char == "P")
     # Like Rust, reject escapes without a meaning.
@@ -188,7 +196,10 @@ def _read_hex(lexer: Lexer, kind: str, start: int) -> Literal:
 
 def _read_property(lexer: Lexer, start: int, *, negated: bool) -> CharSet:
     r"""Read what follows `\p`: one letter, `{name}`, `{name=value}`, `{name:value}` or `{name!=value}`."""
-    name = lexer.take_until("}", start, "unclosed property") if lexer.take("{") else lexer.next()
+    if lexer.take("{"):
+        name = lexer.take_until("}", start, "unclosed property")
+    else:
+        name = lexer.next()
     if not lexer.flags.unicode:
         lexer.fail("Unicode not allowed here", start)
     sign = next((sign for sign in ("!=", ":", "=") if sign in name), "")
@@ -198,4 +209,6 @@ def _read_property(lexer: Lexer, start: int, *, negated: bool) -> CharSet:
         lexer.fail("Unicode property not found", start)
     if lexer.flags.insensitive:
         found = unicode.fold(found)
-    return ANY_CHAR - found if negated != (sign == "!=") else found
+    if negated != (sign == "!="):
+        return ANY_CHAR - found
+    return found

@@ -71,7 +71,9 @@ class LiteralFinder:
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next occurrence."""
         start = data.find(self._needle, pos, end)
-        return (start, start + self._length) if start >= 0 else NONE
+        if start >= 0:
+            return (start, start + self._length)
+        return NONE
 
 
 class WordFinder(LiteralFinder):
@@ -84,8 +86,14 @@ class WordFinder(LiteralFinder):
         start = data.find(self._needle, pos, end)
         while start >= 0:
             stop = start + self._length
-            before = data[start - 1] if start else _NEITHER
-            after = data[stop] if stop < len(data) else _NEITHER
+            if start:
+                before = data[start - 1]
+            else:
+                before = _NEITHER
+            if stop < len(data):
+                after = data[stop]
+            else:
+                after = _NEITHER
             if before <= LAST_ASCII and after <= LAST_ASCII:
                 if before not in _WORD and after not in _WORD:
                     return start, stop
@@ -115,7 +123,10 @@ class Re2Finder:
             raise BadPattern(f"pattern cannot be compiled: {program.error().decode('latin-1')}", at=0, construct="")
         self._program = program
         self._match = program.Match
-        self._most = max(LEAST_BYTES, STATE_BYTES // program.ProgramSize()) if by_lines else sys.maxsize
+        if by_lines:
+            self._most = max(LEAST_BYTES, STATE_BYTES // program.ProgramSize())
+        else:
+            self._most = sys.maxsize
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
@@ -151,7 +162,8 @@ class RequiredFinder:
             if at < 0:
                 return NONE
             # Not before ``pos``: matches before it have been reported.
-            start, stop = max(pos, data.rfind(b"\n", pos, at) + 1), data.find(b"\n", at, end)
+            start = max(pos, data.rfind(b"\n", pos, at) + 1)
+            stop = data.find(b"\n", at, end)
             found = self._finder.find(data, start, end if stop < 0 else stop)
             if found[0] >= 0 or stop < 0:
                 return found
@@ -227,7 +239,10 @@ class Matcher:
         finder, exact = self._finder(data)
         if not exact:
             return sum(1 for _ in self._single_lines(data, all_spans=False))
-        find, pos, end, lines = finder.find, 0, len(data), 0
+        find = finder.find
+        pos = 0
+        end = len(data)
+        lines = 0
         while pos < end:
             checkpoint()
             start, stop = find(data, pos, end)
@@ -259,8 +274,10 @@ class Matcher:
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         finder, exact = self._finder(data)
-        pos, end = 0, len(data)
-        number, counted = 1, 0
+        pos = 0
+        end = len(data)
+        number = 1
+        counted = 0
         while pos < end:
             checkpoint()
             start, stop = finder.find(data, pos, end)
@@ -298,7 +315,10 @@ class Matcher:
         if not exact and finder.find(data, 0, len(data)) != NONE:
             finder = self._pike_vm  # A match from RE2 may be wrong, or end elsewhere.
         for block in find_blocks(finder, data):
-            shown = tuple(span for span in block.spans if span[0] < len(data)) if all_spans else block.spans[:1]
+            if all_spans:
+                shown = tuple(span for span in block.spans if span[0] < len(data))
+            else:
+                shown = block.spans[:1]
             yield block._replace(spans=shown)
 
 
@@ -322,7 +342,10 @@ def _find_all(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]
             return
         yield start, stop
         # Advance by one byte after an empty match, or the loop would not end.
-        pos = stop if start < stop else stop + 1
+        if start < stop:
+            pos = stop
+        else:
+            pos = stop + 1
 
 
 def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
@@ -336,12 +359,16 @@ def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
 
 def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
     """Yield the lines of all matches; matches on the same or on adjacent lines are combined."""
-    number, counted = 1, 0
+    number = 1
+    counted = 0
     start, end = -1, -1  # Of the block, including its last line end.
     spans: list[Span] = []
 
     def block() -> LineMatch:
-        stop = end - 1 if data[end - 1 : end] == b"\n" else end
+        if data[end - 1 : end] == b"\n":
+            stop = end - 1
+        else:
+            stop = end
         return LineMatch(number, number + data.count(b"\n", start, stop), start, stop, tuple(_drop_touching(spans)))
 
     for span in _find_all(finder, data, 0, len(data)):
@@ -349,7 +376,10 @@ def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
         if line_start == len(data):
             break  # an empty match after the last line end is on no line
         ends_line = span[1] > line_start and data[span[1] - 1 : span[1]] == b"\n"
-        line_end = span[1] if ends_line else data.find(b"\n", span[1]) + 1 or len(data)
+        if ends_line:
+            line_end = span[1]
+        else:
+            line_end = data.find(b"\n", span[1]) + 1 or len(data)
         if spans and line_start > end:
             yield block()
             spans = []

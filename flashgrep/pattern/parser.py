@@ -76,7 +76,8 @@ _POSIX = {
 
 def parse(lexer: Lexer, text: str) -> Node:
     """Parse a whole pattern; the lexer keeps the names of groups and the kinds of literals seen."""
-    lexer.text, lexer.pos = text, 0
+    lexer.text = text
+    lexer.pos = 0
     node = _alternatives(lexer, 0)
     if lexer.peek():
         lexer.fail("unopened group", lexer.pos, lexer.pos + 1)
@@ -97,7 +98,8 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
         char = lexer.peek()
         if char in {"", "|", ")"}:
             branches.append(parts[0] if len(parts) == 1 else Concat(tuple(parts)))
-            parts, repeatable = [], False
+            parts = []
+            repeatable = False
             if not lexer.take("|"):
                 break
         elif char in {"*", "+", "?", "{"}:
@@ -110,14 +112,17 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
             if node is not None:
                 parts.append(node)
     lexer.flags = outer
-    return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
+    if len(branches) == 1:
+        return branches[0]
+    return Alternation(tuple(branches))
 
 
 def _atom(lexer: Lexer, depth: int) -> Node | None:
     """Parse one item that can be repeated; None for flags, which cannot."""
     checkpoint()
     # The flags at the start of the item.
-    at, flags = lexer.pos, lexer.flags
+    at = lexer.pos
+    flags = lexer.flags
     char = lexer.peek()
     if char == "(":
         return _group(lexer, depth)
@@ -128,7 +133,12 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
     else:
         lexer.pos += 1
         if char == ".":
-            left_out = "" if flags.dot_newline else "\r\n" if flags.crlf else "\n"
+            if flags.dot_newline:
+                left_out = ""
+            elif flags.crlf:
+                left_out = "\r\n"
+            else:
+                left_out = "\n"
             found = complement(CharSet.chars(left_out), unicode_on=flags.unicode)
         elif char in _ANCHORS:
             found = Assertion(_ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)])
@@ -139,7 +149,9 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
     if isinstance(found, Assertion):
         return found
     # With (?-u) a class with bytes above 127 matches single bytes, which need not be UTF-8.
-    return Chars(found, at) if flags.unicode or found.is_ascii() else ByteSet(found, at)
+    if flags.unicode or found.is_ascii():
+        return Chars(found, at)
+    return ByteSet(found, at)
 
 
 def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
@@ -163,7 +175,12 @@ def _repetition(lexer: Lexer, node: Node) -> Repeat:
         counts = lexer.take_until("}", at, "unclosed counted repetition")
         first, comma, second = (part.strip() for part in counts.partition(","))
         low = _decimal(lexer, first, at)
-        high = _decimal(lexer, second, at) if second else None if comma else low
+        if second:
+            high = _decimal(lexer, second, at)
+        elif comma:
+            high = None
+        else:
+            high = low
         if high is not None and high < low:
             lexer.fail("invalid repetition count range, the start must be <= the end", at)
     else:
@@ -212,7 +229,9 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
     lexer.flags = outer
     if not lexer.take(")"):
         lexer.fail("unclosed group", start, start + 1)
-    return Group(node) if captures else node
+    if captures:
+        return Group(node)
+    return node
 
 
 def _inline_flags(lexer: Lexer, start: int) -> bool:
@@ -256,7 +275,9 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
     lexer.skip_blank()
     negated = lexer.take("^")
     lexer.skip_blank()
-    found, combine, items = CharSet(), or_, CharSet()
+    found = CharSet()
+    combine = or_
+    items = CharSet()
     # At the start, any number of `-`, or otherwise one `]`, are literal.
     while lexer.take("-"):
         items = CharSet.chars("-")
@@ -278,14 +299,17 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
             lexer.pos += 1
             return complement(found, unicode_on=lexer.flags.unicode) if negated else found
         lexer.pos += 2
-        combine, items = operator, CharSet()
+        combine = operator
+        items = CharSet()
 
 
 def _fold(lexer: Lexer, found: CharSet) -> CharSet:
     """Return `found`, with the other cases of its members (Unicode or ASCII) if the flags say so."""
     if not lexer.flags.insensitive:
         return found
-    return unicode.fold(found) if lexer.flags.unicode else unicode.fold_ascii(found)
+    if lexer.flags.unicode:
+        return unicode.fold(found)
+    return unicode.fold_ascii(found)
 
 
 def _item(lexer: Lexer, depth: int) -> CharSet:
@@ -300,7 +324,9 @@ def _item(lexer: Lexer, depth: int) -> CharSet:
     lexer.skip_blank()
     if not is_range or lexer.peek() in {"]", "-", ""}:  # a `-` before these is not a range operator
         lexer.pos = dash
-        return first if isinstance(first, CharSet) else CharSet.of((first, first))
+        if isinstance(first, CharSet):
+            return first
+        return CharSet.of((first, first))
     last = _member(lexer)
     if isinstance(first, CharSet) or isinstance(last, CharSet):
         lexer.fail("invalid range boundary, must be a literal", at - 1 if isinstance(first, CharSet) else at + 1)
@@ -312,7 +338,10 @@ def _item(lexer: Lexer, depth: int) -> CharSet:
 def _member(lexer: Lexer) -> CharSet | int:
     """Parse one member: a code point (or byte), or the set that an escape stands for."""
     start = lexer.pos
-    found = read_escape(lexer) if lexer.peek() == "\\" else Literal(ord(lexer.next()))
+    if lexer.peek() == "\\":
+        found = read_escape(lexer)
+    else:
+        found = Literal(ord(lexer.next()))
     if isinstance(found, Assertion):
         lexer.fail("invalid escape sequence found in character class", start)
     if isinstance(found, CharSet):
@@ -334,7 +363,9 @@ def _posix(lexer: Lexer) -> CharSet | None:
         return None
     lexer.pos = end + 2
     found = _fold(lexer, found)
-    return complement(found, unicode_on=lexer.flags.unicode) if name.startswith("^") else found
+    if name.startswith("^"):
+        return complement(found, unicode_on=lexer.flags.unicode)
+    return found
 
 
 def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
@@ -344,7 +375,9 @@ def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
     # Only the parser can tell a literal from the letter of an escape, so smart case may need a second pass.
     if smart and lexer.any_literal and not lexer.any_uppercase:
         return parse_texts(texts, replace(flags, insensitive=True), smart=False)
-    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
+    if len(nodes) == 1:
+        return nodes[0]
+    return Alternation(tuple(nodes))
 
 
 def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> Node:
@@ -357,7 +390,9 @@ def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> 
         checkpoint()
         sets[char] = unicode.fold(CharSet.chars(char)) if folds else CharSet.chars(char)
     nodes = [Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text))) for text in texts]
-    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
+    if len(nodes) == 1:
+        return nodes[0]
+    return Alternation(tuple(nodes))
 
 
 def within_lines(node: Node, *, crlf: bool) -> Node:

@@ -27,7 +27,8 @@ from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_befor
 
 MAX_STATES = 4000  # The cache is cleared at this size: a limit on memory, not on the pattern.
 _NONE = 256  # Stands for the missing byte before the first and after the last one.
-_LF, _CR = 10, 13
+_LF = 10
+_CR = 13
 _MATCH = 0
 _WORD_BYTES = frozenset(ASCII_WORD)
 
@@ -97,7 +98,10 @@ class PikeVm:
         best = (-1, -1)
         state = self._state((self._start,))
         starts = [pos]
-        before = data[pos - 1] if pos else _NONE
+        if pos:
+            before = data[pos - 1]
+        else:
+            before = _NONE
         # One step more than there are bytes, since a match is noticed in the step after its end.
         for at, byte in enumerate(chain(data[pos:end], (_NONE,)), pos):
             key = (self._flags(data, at, before) if self._looks else 0) | byte
@@ -128,7 +132,10 @@ class PikeVm:
 
     def _flags(self, data: bytes, at: int, before: int) -> int:
         """Return which conditions hold at `at`, as bits above those of the byte."""
-        after = data[at] if at < len(data) else _NONE
+        if at < len(data):
+            after = data[at]
+        else:
+            after = _NONE
         # Nine bits each: the 256 values of a byte, and _NONE.
         key = before << 9 | after
         flags = self._flag_cache.get(key)
@@ -149,7 +156,8 @@ class PikeVm:
 
     def _step(self, state: _State, key: int) -> _Move:
         """Compute and cache the move for `key`: the byte, and the conditions that hold before it."""
-        byte, flags = key & 0x1FF, key >> 9
+        byte = key & 0x1FF
+        flags = key >> 9
         seen: set[int] = set()
         threads: dict[int, int] = {}  # Each thread after the byte, and the one it is from.
         matched: int | None = None
@@ -205,7 +213,9 @@ class PikeVm:
 
     def _repeat(self, node: Repeat, then: int) -> int:
         def split(more: int) -> _Split:
-            return _Split(more, then) if node.greedy else _Split(then, more)
+            if node.greedy:
+                return _Split(more, then)
+            return _Split(then, more)
 
         copies = node.low
         if node.high is None:

@@ -56,7 +56,8 @@ class CharSet:
 
     def __and__(self, other: "CharSet") -> "CharSet":
         found: list[Range] = []
-        mine, yours = 0, 0
+        mine = 0
+        yours = 0
         while mine < len(self.ranges) and yours < len(other.ranges):
             low = max(self.ranges[mine][0], other.ranges[yours][0])
             high = min(self.ranges[mine][1], other.ranges[yours][1])
@@ -207,10 +208,14 @@ def plain_bytes(node: Node) -> bytes | None:
     match node:
         case Chars(found) | ByteSet(found) if len(found) == 1:
             value = found.ranges[0][0]
-            return chr(value).encode() if isinstance(node, Chars) else bytes((value,))
+            if isinstance(node, Chars):
+                return chr(value).encode()
+            return bytes((value,))
         case Concat(parts):
             found_parts = [plain_bytes(part) for part in parts]
-            return None if None in found_parts else b"".join(part for part in found_parts if part is not None)
+            if None in found_parts:
+                return None
+            return b"".join(part for part in found_parts if part is not None)
         case Group(inner):
             return plain_bytes(inner)
         case _:
@@ -224,7 +229,10 @@ def find_required_bytes(node: Node) -> bytes:
             best = run = b""
             for part in parts:
                 plain = plain_bytes(part)
-                run = b"" if plain is None else run + plain
+                if plain is None:
+                    run = b""
+                else:
+                    run = run + plain
                 best = max(best, find_required_bytes(part) if plain is None else run, key=len)
                 if len(best) >= _ENOUGH:
                     return best[:_ENOUGH]

@@ -92,7 +92,10 @@ def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
         case Concat(parts) | Alternation(parts):
             return 1 + sum(_weight(part, plain=plain, unrolled=unrolled) for part in parts)
         case Repeat(inner, low, high):
-            times = max(low, high or 1, 1) if unrolled else 1
+            if unrolled:
+                times = max(low, high or 1, 1)
+            else:
+                times = 1
             return 1 + times * _weight(inner, plain=plain, unrolled=unrolled)
         case Group(inner):
             return _weight(inner, plain=plain, unrolled=unrolled)
@@ -120,7 +123,9 @@ class _Writer:
         checkpoint()
         match node:
             case Chars(found):
-                return _byte_class(found & ASCII) if self.kind.ascii else self.write(byte_classes(found))
+                if self.kind.ascii:
+                    return _byte_class(found & ASCII)
+                return self.write(byte_classes(found))
             case ByteSet(found):
                 return _byte_class(found)
             case Assertion():
@@ -130,7 +135,8 @@ class _Writer:
                 for at, part in enumerate(parts):
                     if isinstance(part, Assertion):
                         # A condition's translation depends on its neighbours, which are known only here.
-                        before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
+                        before = edge_of(parts[:at][::-1], first=False)
+                        after = edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
                     else:
                         written.append(self.write(part))
@@ -143,11 +149,15 @@ class _Writer:
                 return b"(?:" + self.write(inner) + b")"
 
     def _repeat(self, node: Repeat) -> bytes:
-        low, high = node.low, node.high
+        low = node.low
+        high = node.high
         lazy = b"" if node.greedy else b"?"
         copy = b"(?:" + self.write(node.node) + b")"
         if _repeat_product(node) <= RE2_MAX_REPEAT:
-            exactly = b"{%d}" % low if low == high else b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
+            if low == high:
+                exactly = b"{%d}" % low
+            else:
+                exactly = b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
             return copy + _COUNTS.get((low, high), exactly) + lazy
         # More than RE2's limit: write out the required copies, then the optional ones, each nested in the one before.
         # x{1200,} is x 1200 times, then x*.
@@ -197,4 +207,6 @@ def _byte_class(found: CharSet) -> bytes:
 
 
 def _byte(value: int) -> bytes:
-    return bytes((value,)) if value in _PLAIN else b"\\x%02x" % value
+    if value in _PLAIN:
+        return bytes((value,))
+    return b"\\x%02x" % value

@@ -140,7 +140,9 @@ def _is_word(encoded: bytes) -> Side:
         char = encoded.decode()
     except UnicodeDecodeError:
         return None
-    return ord(char) in word() if len(char) == 1 else None
+    if len(char) == 1:
+        return ord(char) in word()
+    return None
 
 
 def byte_classes(chars: CharSet) -> Node:
@@ -157,7 +159,9 @@ def count_byte_classes(chars: CharSet) -> int:
 
 
 def _classes(chars: CharSet) -> tuple[Node, int]:
-    return _kept_classes(chars) if len(chars.ranges) <= _MOST_KEPT else _make_classes(chars)
+    if len(chars.ranges) <= _MOST_KEPT:
+        return _kept_classes(chars)
+    return _make_classes(chars)
 
 
 def _make_classes(chars: CharSet) -> tuple[Node, int]:
@@ -211,4 +215,6 @@ def _trie(sequences: list[ByteRanges]) -> Node:
         branches.append(head if rests == ((),) else Concat((head, _trie(list(rests)))))
     if len(branches) == 1:
         return branches[0]
-    return Alternation(tuple(branches)) if branches else NEVER
+    if branches:
+        return Alternation(tuple(branches))
+    return NEVER

@@ -149,7 +149,9 @@ class Search:
             DeadlineExceeded: the backtracking engine ran out of time before it found anything.
 
         """
-        question, answer, snapshot = self.question, self.answer, self.snapshot
+        question = self.question
+        answer = self.answer
+        snapshot = self.snapshot
         with expiring(question.deadline), ExitStack() as stack:
             try:
                 for path, why in snapshot.table.skipped.items():
@@ -185,18 +187,24 @@ class Search:
 
     def files(self) -> Iterator[bytes]:
         """Return the requested files that may match, in the order of the answer, from its position on."""
-        snapshot, keep, position = self.snapshot, self.question.keep, self.question.position
+        snapshot = self.snapshot
+        keep = self.question.keep
+        position = self.question.position
         paths: Iterator[bytes] = map(snapshot.table.paths.__getitem__, self.places.tolist())
         if snapshot.pending:
             unchanged = filterfalse(snapshot.pending.__contains__, paths)
             paths = merge_series(unchanged, sorted(snapshot.changed_paths()))
         if position is not None:
             paths = dropwhile(position.path.__gt__, paths)
-        return paths if keep is None else filter(keep, paths)
+        if keep is None:
+            return paths
+        return filter(keep, paths)
 
     def files_to_read(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to read, with the number of their matching lines if ripgrep counted them (else 0)."""
-        snapshot, answer, paths = self.snapshot, self.answer, self.files()
+        snapshot = self.snapshot
+        answer = self.answer
+        paths = self.files()
         if snapshot.counts is not None:
             while batch := list(islice(paths, FIRST_BATCH)):
                 checkpoint()
@@ -206,12 +214,17 @@ class Search:
             return
         unsaved = snapshot.unsaved  # ripgrep would search the version on disk
         ripgrep = snapshot.ripgrep if self.is_linear else None
-        flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
-        here, size = FIRST_FILES, FIRST_BATCH
+        if ripgrep:
+            flags = pattern_flags(ripgrep, self.question.pattern)
+        else:
+            flags = None
+        here = FIRST_FILES
+        size = FIRST_BATCH
         while ripgrep and flags is not None:
             # A page is often full before ripgrep would have started. If most files match, as the number of candidates
             # suggests, ripgrep would exclude too few to be worth its time.
-            before, taken = self.matching, 0
+            before = self.matching
+            taken = 0
             for path in islice(paths, here):
                 taken += 1
                 yield path, 0
@@ -345,7 +358,9 @@ class Search:
 
     def _collect_files(self) -> None:
         """Collect files, or files with their number of matching lines; continue to the end for the total of lines."""
-        question, answer, position = self.question, self.answer, self.question.position
+        question = self.question
+        answer = self.answer
+        position = self.question.position
         files = lines = 0
         room = question.max_chars
         for path, known in self.files_to_read():
@@ -356,11 +371,15 @@ class Search:
                 answer.files_read += 1
             elif (document := self.read(path)) is not None:
                 by_lines = question.output == "count"
-                count = self.matcher.count_lines(document.data) if by_lines else self.matcher.search(document.data)
+                if by_lines:
+                    count = self.matcher.count_lines(document.data)
+                else:
+                    count = self.matcher.search(document.data)
                 self.matching += count > 0
             if not count:
                 continue
-            files, lines = files + 1, lines + count
+            files = files + 1
+            lines = lines + count
             if len(answer.results) < question.limit and room > 0:
                 answer.results.append(path_to_json(path) | ({"count": count} if question.output == "count" else {}))
                 room -= len(path) + (LINE_OVERHEAD if question.as_text else FILE_OVERHEAD)
@@ -370,7 +389,12 @@ class Search:
             left = answer.candidates - answer.files_read
             if answer.next and question.output == "files" and left > question.count_on:
                 return
-        answer.total = position.total if position else lines if question.output == "count" else files
+        if position:
+            answer.total = position.total
+        elif question.output == "count":
+            answer.total = lines
+        else:
+            answer.total = files
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
 
@@ -390,15 +414,20 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
             checkpoint()  # the encoder holds the interpreter's lock
             parts.append(orjson.dumps(answer.results[start : start + ENCODED_FROM])[1:-1])
         answer.encoded = Encoded(b"[" + b",".join(parts) + b"]")
-        answer.results, answer.ranks = [], []
+        answer.results = []
+        answer.ranks = []
     return answer
 
 
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
     """Return whether all files must be scanned, and the table rows of those that may match."""
     is_narrow = question.use_index and question.engine == "linear"
-    reader, pattern = snapshot.reader, question.pattern
-    text_ids = reader.candidates(pattern.grams() if is_narrow else ANYTHING) if reader else None
+    reader = snapshot.reader
+    pattern = question.pattern
+    if reader:
+        text_ids = reader.candidates(pattern.grams() if is_narrow else ANYTHING)
+    else:
+        text_ids = None
     if reader is None or text_ids is None:
         return True, np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
     if whole := pattern.whole_words:

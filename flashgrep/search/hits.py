@@ -29,7 +29,10 @@ def make_hit(
     byte_column = start - line_start + 1
     found = {**place, "start_line": number, "end_line": end_number, "column": byte_column}
     is_long = line_end - line_start > LONG_LINE
-    text = "" if is_long else decode_span(document, line_start, line_end)
+    if is_long:
+        text = ""
+    else:
+        text = decode_span(document, line_start, line_end)
     if len(text) != line_end - line_start:
         found["column"] = len(decode_span(document, line_start, start)) + 1
         if found["column"] != byte_column:

@@ -155,7 +155,9 @@ def receive(descriptor: int) -> bytearray | None:
     if head is None:
         return None
     (size,) = LENGTH.unpack(head)
-    return _read(descriptor, size) if size <= MOST_BYTES else None
+    if size <= MOST_BYTES:
+        return _read(descriptor, size)
+    return None
 
 
 def _read(descriptor: int, size: int) -> bytearray | None:

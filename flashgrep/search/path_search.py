@@ -161,7 +161,10 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
     for number, term in enumerate(wanted):
         near = score_likeness(term, paths)
         # Every term must be similar, so paths that one of them lacks are dropped.
-        scores = near if number == 0 else {at: scores[at] + score for at, score in near.items() if at in scores}
+        if number == 0:
+            scores = near
+        else:
+            scores = {at: scores[at] + score for at, score in near.items() if at in scores}
     ahead = {at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()}
     best = nsmallest(limit, ahead.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
     return [paths[at] for at, _ in best]
@@ -226,13 +229,17 @@ def _align(term: bytes, path: bytes) -> float:
     """The best score of the letters so far, with the last one at this position."""
     for number, letter in enumerate(term):
         checkpoint()  # on the longest paths each letter takes milliseconds
-        best, row = nothing, [nothing] * len(path)
+        best = nothing
+        row = [nothing] * len(path)
         for at in range(len(path)):
             if lower[at] == letter:
                 begins = 2.0 if _is_boundary(path, at) else 0.0
                 begins += 0.5 if begins and path[at - 1 : at] in (b"/", b"") else 0.0
                 apart = (0.0 if number == 0 else best - _APART) + begins - (0.0 if begins else 1.0)
-                joined = before[at - 1] + 2.0 if number and at else nothing
+                if number and at:
+                    joined = before[at - 1] + 2.0
+                else:
+                    joined = nothing
                 row[at] = max(apart, joined) + (_IN_NAME if at >= base else 0.0)
             if number:
                 best = max(best - 0.01, before[at])

@@ -91,7 +91,9 @@ class Output(NamedTuple):
 def ripgrep_of(environ: Mapping[str, str]) -> Ripgrep | None:
     """Return the ripgrep to scan with; None: files are read one after the other instead."""
     program = find_ripgrep(environ)
-    return None if program is None else Ripgrep(program, program == bundled_ripgrep())
+    if program is None:
+        return None
+    return Ripgrep(program, program == bundled_ripgrep())
 
 
 def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
@@ -121,7 +123,8 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
 
 def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
     """Return the next paths, at most ``count`` and as many as fit on a command line."""
-    batch, room = [], MOST_NAMES
+    batch = []
+    room = MOST_NAMES
     for path in islice(paths, count):
         batch.append(path)
         room -= len(path) + 11  # "./", the NUL byte and a pointer
@@ -141,7 +144,10 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
         return []
     arguments = [*flags, b"--files-with-matches", b"--no-ignore", b"--", *(b"./" + path for path in paths)]
     output = run(ripgrep, root, arguments)
-    unread = _parse_unread(output, frozenset(paths)) if output else None
+    if output:
+        unread = _parse_unread(output, frozenset(paths))
+    else:
+        unread = None
     if output is None or unread is None:
         return list(paths)
     found = {name[2:] for name in output.printed.split(b"\0")} | unread
@@ -198,7 +204,10 @@ def run(
     """
     threads = min(MOST_THREADS, count_cores())
     # By the descriptor where that has a path: another folder may have taken the root's own path.
-    folder = b"/proc/self/fd/%d" % root.descriptor() if sys.platform == "linux" else root.path
+    if sys.platform == "linux":
+        folder = b"/proc/self/fd/%d" % root.descriptor()
+    else:
+        folder = root.path
     with blocking():
         begun = time.monotonic()
         while not _slots.acquire(timeout=LOOK_SECONDS):

@@ -31,7 +31,8 @@ def search_before_listing(
     As always, every file with a match is read: the hits do not depend on ripgrep. ``max_size``: a limit on files other
     than the snapshot's. ``walker`` decides which files belong to the project; it has read no rules yet.
     """
-    snapshot = snapshot if max_size is None else replace(snapshot, max_size=max_size)
+    if max_size is not None:
+        snapshot = replace(snapshot, max_size=max_size)
     output = _walk(snapshot, question, [b"--files-with-matches", b"--debug"])
     if output is None or not (output.is_whole or output.status is None) or walker.takes_out_less(output.rules_files):
         return None
@@ -59,9 +60,15 @@ def search_or_count(
     ``meets_all``: whether ripgrep's walk finds all our files.
     ``max_size``: larger files than the snapshot's limit are searched too, or smaller ones declined.
     """
-    snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
-    counts = count_on_walk(snapshot, question, meets_all=meets_all) if walks else None
-    return search(snapshot, question) if counts is None else counts
+    if max_size is not None:
+        snapshot = snapshot.with_max_size(max_size)
+    if walks:
+        counts = count_on_walk(snapshot, question, meets_all=meets_all)
+    else:
+        counts = None
+    if counts is None:
+        return search(snapshot, question)
+    return counts
 
 
 def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) -> dict[bytes, int] | None:
@@ -73,13 +80,17 @@ def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) ->
     pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk would end
     if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
         return None
-    counting, reader = question.output == "count", snapshot.reader
+    counting = question.output == "count"
+    reader = snapshot.reader
     # A file that ripgrep does not print has no matching line, unless it was not found or its count ended at a NUL byte.
     # The index knows the latter. Otherwise all names are printed with their counts, at a tenth of the processor time.
     names_all = counting and (reader is None or not meets_all or len(snapshot.pending) > MANY_FILES)
     if not counting and not meets_all:
         return None
-    printing = [b"--count", *[b"--include-zero"] * names_all] if counting else [b"--files-with-matches"]
+    if counting:
+        printing = [b"--count", *[b"--include-zero"] * names_all]
+    else:
+        printing = [b"--files-with-matches"]
     output = _walk(snapshot, question, printing)
     if output is None or not output.is_whole:
         return None
@@ -106,7 +117,8 @@ def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Outp
 
 def _is_worth_walk(snapshot: Snapshot, question: Question) -> bool:
     """Return whether enough files may match for a walk over all of them to pay."""
-    table, keep = snapshot.table, question.keep
+    table = snapshot.table
+    keep = question.keep
     _, places = find_candidates(snapshot, question)
     candidates = len(places) + len(snapshot.pending)
     if keep is not None and len(places):

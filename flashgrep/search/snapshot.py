@@ -103,12 +103,14 @@ class Snapshot:
         the project's.
         """
         snapshot = replace(self, unsaved=texts)
-        pending, sequence = dict(self.pending), max((mark.sequence for mark in self.pending.values()), default=0)
+        pending = dict(self.pending)
+        sequence = max((mark.sequence for mark in self.pending.values()), default=0)
         # In the order of editing, as files saved one after the other are marked.
         for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
             # A text equal to the one on disk adds nothing; the index answers for it. For an unchanged file the texts
             # are compared once for each state of both.
-            version, is_same = self._stat(path), False
+            version = self._stat(path)
+            is_same = False
             if version is not None and version.size == len(text.data) and path not in self.pending:
                 if text.compared is None or text.compared[0] != version:
                     text.compared = (version, self.read_with_stat(path) == (version, text.document))
@@ -117,7 +119,10 @@ class Snapshot:
             if not text.is_saved:
                 sequence += 1
                 mark = pending.get(path)
-                is_ours = self.table.find(path) is not None if mark is None else mark.ours
+                if mark is None:
+                    is_ours = self.table.find(path) is not None
+                else:
+                    is_ours = mark.ours
                 if is_ours or accepts(path):
                     pending[path] = Mark(ours=True, sequence=sequence, size=len(text.data))
         return replace(snapshot, pending=pending)
@@ -125,7 +130,9 @@ class Snapshot:
     def _stat(self, path: bytes) -> FileStat | None:
         """Return a file's version from the table."""
         at = self.table.find(path)
-        return None if at is None else FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
+        if at is None:
+            return None
+        return FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
 
     def has(self, path: bytes) -> bool:
         """Return whether a file belongs to the project."""
@@ -140,7 +147,8 @@ class Snapshot:
 
     def unchanged_paths(self, places: Iterable[int]) -> Iterator[bytes]:
         """Yield the files in these rows of the table, except pending ones."""
-        paths, pending = self.table.paths, self.pending
+        paths = self.table.paths
+        pending = self.pending
         for at in places:
             if (path := paths[at]) not in pending:
                 yield path
@@ -168,12 +176,19 @@ class Snapshot:
         if at is None or path in self.pending:
             return None
         found = self.table.columns[at, TEXT_ID:TIER].tolist()
-        return (path, *found) if all(found) else None
+        if all(found):
+            return (path, *found)
+        return None
 
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's current size and time; None if they cannot be read."""
-        stat = self.read_with_stat(path)[0] if path in self.unsaved else self.stat(path)
-        return None if stat is None else (stat.size, stat.mtime_ns)
+        if path in self.unsaved:
+            stat = self.read_with_stat(path)[0]
+        else:
+            stat = self.stat(path)
+        if stat is None:
+            return None
+        return (stat.size, stat.mtime_ns)
 
     def stat(self, path: bytes) -> FileStat | None:
         """Return an identifier of a file's version on disk; None if it cannot be read."""
@@ -192,7 +207,10 @@ class Snapshot:
         if text is not None:
             checkpoint()
             # With the file's own size and time, since results cached by these are valid for this text, too.
-            saved = None if path in self.pending else self._stat(path)
+            if path in self.pending:
+                saved = None
+            else:
+                saved = self._stat(path)
             stat = saved or FileStat(len(text.data), text.time_ns, 0, 0)
             if stat.size > self.max_size:
                 return stat, Skipped("too_large", f"{stat.size} bytes")

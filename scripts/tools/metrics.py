@@ -23,15 +23,15 @@ from scripts.tools.references import find_broken
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "syntax nodes a code line": 10.7,
-    "assigned names that are pronouns, %": 9.2,
-    "functions with more than 15 branches, %": 4.1,
+    "syntax nodes a code line": 10.3,
+    "assigned names that are pronouns, %": 9.0,
+    "functions with more than 15 branches, %": 3.9,
     "functions named by a participle": 12,
     "broken references": 0,
 }
 """Upper bounds, which only go down: they say how much a reader meets on a line, not how many lines there are."""
 
-LEAST = {"comment lines, %": 4.0}
+LEAST = {"comment lines, %": 3.8}
 """Lower bounds."""
 
 SMALL = 60

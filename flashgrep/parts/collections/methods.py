@@ -227,7 +227,10 @@ async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> l
             "a collection must be specified during client initialization",
             suggestion="start the client with --collection NAME or --collections A,B",
         )
-    wanted = as_list(payload.repository) if payload else []
+    if payload:
+        wanted = as_list(payload.repository)
+    else:
+        wanted = []
     found = []
     for name in call.session.collections:
         workspace = await call.host.open(name, adopt=False)
@@ -240,7 +243,11 @@ async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> l
 
 def as_list(value: str | list[str] | None) -> list[str]:
     """Return the items of a filter; none: it is not given."""
-    return [] if value is None else [value] if isinstance(value, str) else value
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    return value
 
 
 def make_payload_path_filter(payload: Payload | None) -> PathFilter | None:
@@ -262,8 +269,12 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
     # In RE2 syntax; of a glob's characters only ``*`` and ``?`` are special here.
     escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
     names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
-    is_named = compile_matcher(names) if payload.name else None
-    first, last = payload.startLine or 1, payload.endLine
+    if payload.name:
+        is_named = compile_matcher(names)
+    else:
+        is_named = None
+    first = payload.startLine or 1
+    last = payload.endLine
 
     def wanted(piece: FoundChunk) -> bool:
         chunk = piece.chunk

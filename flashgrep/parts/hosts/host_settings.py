@@ -50,7 +50,10 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
         value = parse(host.format, before)
         servers = _read_servers(host, value)
         present = servers.get(SERVER)
-        entry = None if command is None else host.merge_entry(present, command, in_project=in_project)
+        if command is None:
+            entry = None
+        else:
+            entry = host.merge_entry(present, command, in_project=in_project)
         if present == entry:
             return Change(path, before, before)
         after = _edit(host.format, before, keys, entry)
@@ -69,7 +72,10 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
 
 
 def _read_servers(host: Host, value: Any) -> dict[str, Any]:
-    servers = value.get(host.key) or {} if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        servers = value.get(host.key) or {}
+    else:
+        servers = None
     if not isinstance(servers, dict):
         raise InvalidParams(f"{host.key}: not an object")
     return servers
@@ -108,7 +114,9 @@ def parse(form: Format, text: str) -> Any:
 def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, Any] | None) -> str:
     """Return the text with the entry set, or without one removed, together with the member it was alone in."""
     if form == "json":
-        return jsonc.remove_member(text, keys) if entry is None else jsonc.set_member(text, keys, entry)
+        if entry is None:
+            return jsonc.remove_member(text, keys)
+        return jsonc.set_member(text, keys, entry)
     if form == "toml":
         import tomlkit  # noqa: PLC0415  # 25 ms, for one host
 
@@ -123,7 +131,9 @@ def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, An
         del document[key][name]
         if not document[key]:
             del document[key]
-        return write() if document else ""
+        if document:
+            return write()
+        return ""
     if not document.get(key):
         document[key] = {name: dict(entry)}
     elif not isinstance(document[key].get(name), dict):
@@ -140,7 +150,8 @@ def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
     from ruamel.yaml import YAML  # noqa: PLC0415  # 60 ms, for one host
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
-    yaml, out = YAML(), io.StringIO()
+    yaml = YAML()
+    out = io.StringIO()
     yaml.preserve_quotes = True
     # ruamel would wrap long lines again, also those that are not ours.
     yaml.width = 1 << 20
@@ -250,7 +261,9 @@ def _read_note(state: Path, target: Path) -> dict[str, Any]:
         note = json.loads(_note_file(state, target).read_bytes())
     except (OSError, ValueError):
         return {}
-    return note if isinstance(note, dict) else {}
+    if isinstance(note, dict):
+        return note
+    return {}
 
 
 def _replace(target: Path, text: str, mode: int | None) -> None:

@@ -50,7 +50,10 @@ class Host:
 
     def is_here(self, folders: Mapping[str, Path]) -> bool:
         """Return whether the host is installed, or has been used by this user."""
-        folder = Path(self.folder.format_map(folders)) if self.folder else self.file(folders, None).parent
+        if self.folder:
+            folder = Path(self.folder.format_map(folders))
+        else:
+            folder = self.file(folders, None).parent
         return folder.is_dir() or any(shutil.which(program) for program in self.programs)
 
     def make_entry(self, command: Sequence[str]) -> dict[str, Any]:
@@ -72,17 +75,28 @@ class Host:
     def read_command(self, entry: Mapping[str, Any]) -> list[str]:
         """Return the command of an entry; empty if it has none that is well formed."""
         program = entry.get("cmd" if self.form == "goose" else "command")
-        command = program if self.form == "opencode" else [program, *(entry.get("args") or ())]
-        return [*command] if isinstance(command, list) and all(isinstance(word, str) for word in command) else []
+        if self.form == "opencode":
+            command = program
+        else:
+            command = [program, *(entry.get("args") or ())]
+        if isinstance(command, list) and all(isinstance(word, str) for word in command):
+            return [*command]
+        return []
 
     def merge_entry(self, present: Any, command: Sequence[str], *, in_project: bool) -> dict[str, Any]:
         """Return our entry, keeping what the user added to the existing one: options, environment, other members."""
-        options = list(self.arguments) if in_project else []
+        if in_project:
+            options = list(self.arguments)
+        else:
+            options = []
         if not isinstance(present, Mapping):
             return self.make_entry([*command, *options])
         words = self.read_command(present)
         # What follows the subcommand was added by the user, e.g. --project PATH.
-        added = words[words.index(SUBCOMMAND) + 1 :] if SUBCOMMAND in words else []
+        if SUBCOMMAND in words:
+            added = words[words.index(SUBCOMMAND) + 1 :]
+        else:
+            added = []
         # The host fills in its variable in a project's entry only; elsewhere it would be taken for a folder's name.
         length = len(self.arguments)
         for start in range(len(added) - length, -1, -1) if length else ():
@@ -193,7 +207,10 @@ HOSTS: Final[Mapping[str, Host]] = {
 def locate_folders(environ: Mapping[str, str], home: Path) -> dict[str, Path]:
     """Return the folders in which hosts keep settings, according to the environment."""
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    application = home / "Library" / "Application Support" if sys.platform == "darwin" else config
+    if sys.platform == "darwin":
+        application = home / "Library" / "Application Support"
+    else:
+        application = config
     return {
         "home": home,
         "config": config,

@@ -39,7 +39,8 @@ from flashgrep.rpc.connect import from_latin1
 ALL: Final = "all"
 RULES: Final = "rules"
 """The owner of rules, in notes."""
-_BEGIN, _END = "<!-- flashgrep -->", "<!-- /flashgrep -->"
+_BEGIN = "<!-- flashgrep -->"
+_END = "<!-- /flashgrep -->"
 _RULES: Final = """\
 - Search code with the flashgrep tools, not with grep, find or cat: `query` for text, `search_code` for meaning.
 - `get_symbol` finds a definition and its uses; `outline` shows a file; `read_code` reads a symbol or a range.
@@ -97,7 +98,10 @@ def install(
         return
     if host not in {"", ALL, *HOSTS}:
         near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
+        if near:
+            meant = f" (did you mean {near[0]}?)"
+        else:
+            meant = ""
         fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
     if show and host not in HOSTS:
         fail("name the host whose entry to print")
@@ -141,7 +145,8 @@ def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Itera
 
 def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
     """Yield the changes for the hosts of this machine; where each should be asked for and nobody can be, list them."""
-    folders, asking = locate_folders(os.environ, Path.home()), sys.stdin.isatty()
+    folders = locate_folders(os.environ, Path.home())
+    asking = sys.stdin.isatty()
     found = {name: each.file(folders, None) for name, each in HOSTS.items() if each.is_here(folders)}
     if not found:
         fail(f"no host was found on this machine; known: {', '.join(HOSTS)}")
@@ -158,8 +163,14 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange
     host = HOSTS[name]
     in_project = not everywhere and bool(host.project_file)
     path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
-    command = None if uninstall else find_command(shared=in_project)
-    advice = [] if everywhere or in_project else [f"{host.title} has no project settings; these are your user settings"]
+    if uninstall:
+        command = None
+    else:
+        command = find_command(shared=in_project)
+    if everywhere or in_project:
+        advice = []
+    else:
+        advice = [f"{host.title} has no project settings; these are your user settings"]
     advice += [
         host.hint or f"restart {host.title} to see it",
         *([host.approval] if in_project and host.approval else []),
@@ -170,7 +181,8 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange
 
 def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> None:
     """Make a change, or show it, and say so."""
-    change, path = planned.change, planned.change.path
+    change = planned.change
+    path = planned.change.path
     if change.before == change.after:
         typer.echo(f"{path}: nothing to change")
         return
@@ -227,15 +239,24 @@ def plan_rules_file(path: Path, *, remove: bool) -> Change:
     _, end, tail = rest.partition(f"{_END}\n")
     if begin and not end:
         raise InvalidParams(f"{path}: {_BEGIN} without {_END}; it is left as it was", path=str(path))
-    gap = "" if not head or head.endswith("\n\n") or begin else "\n" if head.endswith("\n") else "\n\n"
-    without = head + tail if begin else text
+    if not head or head.endswith("\n\n") or begin:
+        gap = ""
+    elif head.endswith("\n"):
+        gap = "\n"
+    else:
+        gap = "\n\n"
+    if begin:
+        without = head + tail
+    else:
+        without = text
     within = f"{head}{gap}{_BEGIN}\n{_RULES}{_END}\n{tail}"
     return Change(path, text, without if remove else within, text if gap else "")
 
 
 def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
     """Yield every file with something of ours in it, settings or rules, in these folders or anywhere noted."""
-    state, folders = Path(find_user_paths().state), locate_folders(os.environ, Path.home())
+    state = Path(find_user_paths().state)
+    folders = locate_folders(os.environ, Path.home())
     files = {
         host.file(folders, project): name
         for name, host in HOSTS.items()
@@ -275,9 +296,13 @@ def uninstall(
     """
     # Read before the state folder goes: it alone knows where projects are.
     folders = sorted({Path.cwd(), *_read_roots()})
-    hosts, files = list(find_own_changes(folders)), list(find_leftovers())
+    hosts = list(find_own_changes(folders))
+    files = list(find_leftovers())
     pid = lifecycle.find_holder(find_user_paths())
-    steps = [f"stop the daemon (process {pid})"] if pid else []
+    if pid:
+        steps = [f"stop the daemon (process {pid})"]
+    else:
+        steps = []
     steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [f"remove {path}" for path in files]
     if not steps:
         typer.echo("nothing to remove", err=True)
@@ -312,7 +337,9 @@ def uninstall(
 def find_leftovers() -> Iterator[Path]:
     """Yield every file and folder of ours that exists: projects' folders first, since the state lists them."""
     paths = find_user_paths()
-    state, cache, settings = Path(paths.state), Path(paths.cache), Path(config_file(os.environ))
+    state = Path(paths.state)
+    cache = Path(paths.cache)
+    settings = Path(config_file(os.environ))
     yield from (root / PROJECT_FOLDER for root in _read_roots() if find_ours(root))
     if settings.exists():
         yield settings

@@ -131,7 +131,9 @@ def _parse_value(text: str, start: int) -> Node:
 
 def _skip_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
-    return match.end() if match else at
+    if match:
+        return match.end()
+    return at
 
 
 def _not_json(text: str, at: int) -> InvalidParams:

@@ -55,10 +55,14 @@ class Folder:
         self.path = path
         self.root: str | None = None
         """The project's root, spelled as the editor spells it; None: not yet known, or there is no project."""
-        self._texts, self._on_connect, self._adopt = texts, on_connect, adopt
+        self._texts = texts
+        self._on_connect = on_connect
+        self._adopt = adopt
         self._link = DaemonLink()
         self._connecting = asyncio.Lock()
-        self._not_before, self._pause, self._problem = 0.0, FIRST_PAUSE, ""
+        self._not_before = 0.0
+        self._pause = FIRST_PAUSE
+        self._problem = ""
         self._unconfirmed: set[asyncio.Future[Any]] = set()
         """Changes of documents that the daemon has not confirmed."""
 
@@ -78,7 +82,10 @@ class Folder:
         # Safe to repeat with the next daemon: these methods only read.
         for is_last in (False, True):
             await self._ensure_open()
-            named = self._path_params(path) if path else {}
+            if path:
+                named = self._path_params(path)
+            else:
+                named = {}
             try:
                 if self._unconfirmed:  # the request is about the documents as they are now
                     await asyncio.wait(self._unconfirmed)
@@ -101,7 +108,8 @@ class Folder:
 
         """
         await self._ensure_open()
-        link, states = self._link, asyncio.Queue[dict[str, Any]]()
+        link = self._link
+        states = asyncio.Queue[dict[str, Any]]()
         link.on_status = states.put_nowait
         try:
             yield await link.call("$/subscribe", {})
@@ -236,7 +244,8 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
             done.set_exception(error)
 
     def work() -> None:
-        result, error = None, None
+        result = None
+        error = None
         try:
             result = run()
         except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
@@ -268,7 +277,10 @@ def find_file(server: "Server", uri: str) -> tuple[Folder, str]:
 
     """
     path = path_of(uri)
-    folder = server.find_folder(path) if path is not None else None
+    if path is not None:
+        folder = server.find_folder(path)
+    else:
+        folder = None
     if path is None or folder is None:
         raise OutsideProjects(uri)
     return folder, path

@@ -36,7 +36,8 @@ class Protocol(LanguageServerProtocol):
         if isinstance(message, Unreadable):
             self._refuse(None, PARSE_ERROR, str(message))
             return
-        number, method = message.get("id"), message.get("method", "")
+        number = message.get("id")
+        method = message.get("method", "")
         # Checked here, since pygls raises and does not answer. The id comes first: an answer needs it.
         if "id" in message and (not isinstance(number, int | str) or isinstance(number, bool)):
             self._refuse(None, INVALID_REQUEST, "id: a number or a string is required")
@@ -66,7 +67,9 @@ class Protocol(LanguageServerProtocol):
         """Return the error if a method is not allowed in the current state."""
         if not self.is_initialized:
             allowed = {types.INITIALIZE, types.EXIT}
-            return None if method in allowed else (NOT_INITIALIZED, "the server is not initialized")
+            if method in allowed:
+                return None
+            return (NOT_INITIALIZED, "the server is not initialized")
         if method == types.INITIALIZE:
             return INVALID_REQUEST, "the server is already initialized"
         if self._shutdown and method != types.EXIT:
@@ -74,7 +77,8 @@ class Protocol(LanguageServerProtocol):
         return None
 
     def _take(self, message: dict[str, Any]) -> None:
-        number, method = message.get("id"), message.get("method")
+        number = message.get("id")
+        method = message.get("method")
         try:
             # Some clients leave out "jsonrpc"; pygls would reject the message.
             structured = self.structure_message({**message, "jsonrpc": self.VERSION})

@@ -64,8 +64,10 @@ async def run_command(server: "Server", method: str, arguments: tuple[Any, ...])
 
 async def report_indexing(server: "Server", folder: Folder) -> None:
     """Report indexing progress of a folder's project until it is ready; report nothing if it already is."""
-    token, progress = f"flashgrep-{secrets.token_hex(4)}", server.work_done_progress
-    has_begun, last = False, dict[str, Any]()
+    token = f"flashgrep-{secrets.token_hex(4)}"
+    progress = server.work_done_progress
+    has_begun = False
+    last = dict[str, Any]()
     try:
         async with aclosing(folder.follow()) as states:
             async for state in states:
@@ -174,9 +176,13 @@ class Server(LanguageServer):
         self.change_folders([types.WorkspaceFolder(uri, "") for uri in given], [])
         self._has_no_folders = not self.folders
         options = params.initialization_options
-        disabled = options.get("disabled") if isinstance(options, dict) else None
+        if isinstance(options, dict):
+            disabled = options.get("disabled")
+        else:
+            disabled = None
         # Disabled features are left to the editor's other servers.
-        disabled = disabled if isinstance(disabled, list) else []
+        if not isinstance(disabled, list):
+            disabled = []
         self._reports_progress = PROGRESS not in disabled
         for feature in FEATURES:
             if feature.name not in disabled:

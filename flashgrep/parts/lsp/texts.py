@@ -71,7 +71,9 @@ class Document:
             edits.append(edit)
             self.text = self.text[:start] + change.text + self.text[end:]
         # If the daemon would count other lines, it gets the whole text.
-        return edits if len(edits) <= MOST_EDITS and self.has_our_lines else [{"text": self.text}]
+        if len(edits) <= MOST_EDITS and self.has_our_lines:
+            return edits
+        return [{"text": self.text}]
 
 
 def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str) -> int:
@@ -79,7 +81,10 @@ def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str
     if place.line >= len(starts):
         return len(text)
     start = starts[place.line]
-    end = starts[place.line + 1] if place.line + 1 < len(starts) else len(text)
+    if place.line + 1 < len(starts):
+        end = starts[place.line + 1]
+    else:
+        end = len(text)
     # A column past the end of a line means its end, not the next line.
     line = text[start:end].rstrip("\r\n")
     return start + count_characters(line, place.character, encoding)
@@ -128,7 +133,10 @@ class Texts:
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply changes to a document; those of a document that is not open are dropped."""
         path = path_of(params.text_document.uri)
-        document = self._open.get(path) if path else None
+        if path:
+            document = self._open.get(path)
+        else:
+            document = None
         if document is None:
             return
         document.version = params.text_document.version

@@ -49,7 +49,8 @@ class MessageReader:
             if self._left is None:
                 continue
             if self._left > MOST_MESSAGE:
-                self._skipping, self._left = self._left, None
+                self._skipping = self._left
+                self._left = None
                 yield Unreadable(f"a message of more than {MOST_MESSAGE:,} bytes is not read")
                 continue
             if len(self._held) < self._left:
@@ -80,7 +81,9 @@ def decode_message(body: bytes) -> dict[str, Any] | Unreadable:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"invalid JSON: {error}")
-    return message if isinstance(message, dict) else Unreadable("not a JSON-RPC object")
+    if isinstance(message, dict):
+        return message
+    return Unreadable("not a JSON-RPC object")
 
 
 Received = dict[str, Any] | Unreadable
@@ -90,7 +93,8 @@ class Output:
     """Writes data in order, in a thread; ``on_end`` is called there when the reader is gone."""
 
     def __init__(self, descriptor: int, on_end: Callable[[], None]) -> None:
-        self._descriptor, self._on_end = descriptor, on_end
+        self._descriptor = descriptor
+        self._on_end = on_end
         self._pieces: deque[bytes] = deque()
         self._size = 0
         self._closed = False
@@ -144,7 +148,9 @@ class Input:
 
     def __init__(self, descriptor: int, output: Output, take: Callable[[Received | None], None]) -> None:
         """``take`` receives None at the end of input."""
-        self._descriptor, self._output, self._take = descriptor, output, take
+        self._descriptor = descriptor
+        self._output = output
+        self._take = take
         self._slots = threading.Semaphore(MOST_WAITING)
         threading.Thread(target=self._run, daemon=True).start()
 

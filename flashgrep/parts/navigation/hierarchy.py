@@ -90,7 +90,8 @@ def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
     """Yield the names in a definition that are called, or named as base types."""
     if place.index < 0:
         return
-    symbols, row = place.symbols, place.symbols.row(place.index)
+    symbols = place.symbols
+    row = place.symbols.row(place.index)
     offsets = symbols.parsed.marked(mark)
     for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()[:MOST_CALLS]:
         if mark == "call" or symbols.enclosing(offset) == place.index:

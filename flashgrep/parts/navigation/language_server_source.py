@@ -37,7 +37,8 @@ class LanguageServerSource:
 
     def __init__(self, pool: ServerPool, snapshot: Snapshot) -> None:
         self.problem = ""
-        self._pool, self._snapshot = pool, snapshot
+        self._pool = pool
+        self._snapshot = snapshot
         self._meanings: dict[tuple[bytes, Span, bool], Meaning | None] = {}
         self._uses: dict[bytes, list[SourceOccurrence]] = {}
         """Uses of the last name that was looked up, by file."""
@@ -51,23 +52,27 @@ class LanguageServerSource:
         key = path, span, uses
         if key not in self._meanings:
             symbols = open_file(path)
-            found = (
-                None if symbols is None or self.problem else self._pool.find(symbols.language, self._snapshot.root.path)
-            )
+            if symbols is None or self.problem:
+                found = None
+            else:
+                found = self._pool.find(symbols.language, self._snapshot.root.path)
             try:
-                meaning = (
-                    None
-                    if found is None or symbols is None
-                    else self.ask_server(found, symbols, path, span, open_file, uses=uses)
-                )
+                if found is None or symbols is None:
+                    meaning = None
+                else:
+                    meaning = self.ask_server(found, symbols, path, span, open_file, uses=uses)
             except NotAsked as why:
-                self.problem, meaning = str(why), None
+                self.problem = str(why)
+                meaning = None
             self._meanings[key] = meaning
         return self._meanings[key]
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
         """Return the offsets of the name in a file, if the server reported any use in it."""
-        symbols = open_file(path) if path in self._uses else None
+        if path in self._uses:
+            symbols = open_file(path)
+        else:
+            symbols = None
         if symbols is None:
             return []
         return sorted({at for name in self._names for at in symbols.words(name, fold=False)})
@@ -88,7 +93,8 @@ class LanguageServerSource:
     ) -> Meaning | None:
         """Return a server's result for a name; raises NotAsked if it does not answer."""
         known, _ = found
-        name, language = symbols.data[span[0] : span[1]], symbols.language
+        name = symbols.data[span[0] : span[1]]
+        language = symbols.language
         texts = {
             one: (language_of(one, text.data).name, text.data)
             for one, text in self._snapshot.unsaved.items()
@@ -133,13 +139,22 @@ class LanguageServerSource:
         self, encoding: PositionEncoding, result: Any, *, name: bytes, open_file: Open
     ) -> Iterator[SourceOccurrence]:
         """Yield the locations where the project's files have the name or a definition."""
-        locations = result if isinstance(result, list) else [result]
+        if isinstance(result, list):
+            locations = result
+        else:
+            locations = [result]
         seen: set[tuple[bytes, int]] = set()
         for one in locations[:MOST_LOCATIONS]:
             checkpoint()
             path, place = read_location(self._snapshot.root.path, one)
-            symbols = open_file(path) if path and self._snapshot.has(path) else None
-            span = None if symbols is None or place is None else find_span(symbols, place, encoding)
+            if path and self._snapshot.has(path):
+                symbols = open_file(path)
+            else:
+                symbols = None
+            if symbols is None or place is None:
+                span = None
+            else:
+                span = find_span(symbols, place, encoding)
             if symbols is None or span is None or (path, span[0]) in seen:
                 continue
             # Servers report a location once per overload.
@@ -154,16 +169,20 @@ class LanguageServerSource:
 
 def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEncoding) -> Span | None:
     """Return the span of the word at a line and column, both from 0; None if there is none."""
-    lines, line = symbols.lines, place[0] + 1
+    lines = symbols.lines
+    line = place[0] + 1
     # The server may have another version of the file; a line past the end would be read as the last one.
     if line > symbols.data.count(b"\n") + 1:
         return None
     start = lines.start(line)
     within = find_column(lines.data[start : lines.start(line + 1)].rstrip(b"\r\n"), place[1] + 1, encoding)
-    word = "" if within is None else symbols.word_at(start + within)
-    return (
-        None if not word or within is None else (start + within, start + within + len(word.encode("utf-8", "replace")))
-    )
+    if within is None:
+        word = ""
+    else:
+        word = symbols.word_at(start + within)
+    if not word or within is None:
+        return None
+    return (start + within, start + within + len(word.encode("utf-8", "replace")))
 
 
 def list_versions(snapshot: Snapshot, known: KnownServer) -> Iterator[tuple[bytes, tuple[int, int]]]:
@@ -185,7 +204,8 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
     """Return a location's path from the root (empty if it is outside) and its line and column from 0."""
     if not isinstance(one, Mapping):
         return b"", None
-    uri, found = one.get("uri", one.get("targetUri")), one.get("range", one.get("targetSelectionRange"))
+    uri = one.get("uri", one.get("targetUri"))
+    found = one.get("range", one.get("targetSelectionRange"))
     root += b"/"
     if not isinstance(uri, str) or not uri.startswith(_SCHEME) or not isinstance(found, Mapping):
         return b"", None
@@ -194,7 +214,8 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
     # Locations in libraries are outside the project, and a server's answer is not trusted.
     if not path.startswith(root) or b"\0" in path or not isinstance(start, Mapping):
         return b"", None
-    line, column = start.get("line"), start.get("character")
+    line = start.get("line")
+    column = start.get("character")
     if not (isinstance(line, int) and isinstance(column, int) and line >= 0 and column >= 0):
         return b"", None
     return path.removeprefix(root), (line, column)

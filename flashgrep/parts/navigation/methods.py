@@ -189,7 +189,8 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
         # Read in the lookup's own thread, where the file is open.
         nonlocal said
         found = Navigator(source).find_definitions(named)
-        said = describe(found.places[0]) if found.places else said
+        if found.places:
+            said = describe(found.places[0])
         return found
 
     found = await ask_at(call, params, find)
@@ -259,17 +260,24 @@ async def ask_at(
     """Answer a question about the name at a position."""
     started = time.perf_counter()
     view = await open_view(call, params)
-    fresh = await view.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await view.refresh()
+    else:
+        fresh = False
     path = await resolve_path(view, params.path)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
-        source, found = SnapshotSource(snapshot, path), Navigation()
+        source = SnapshotSource(snapshot, path)
+        found = Navigation()
         named: NameAtPosition | NoResult = NoResult("deadline", "the deadline was reached")
         try:
             with expiring(deadline):
                 named = find_name_at(source, path, params.line, params.column, params.position_encoding)
-                found = Navigation(no_result=named) if isinstance(named, NoResult) else find(source, named)
+                if isinstance(named, NoResult):
+                    found = Navigation(no_result=named)
+                else:
+                    found = find(source, named)
         except Expired:
             found.complete = False
         # Even if nothing was found: a server that did not answer may be why.
@@ -317,13 +325,17 @@ def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Naviga
     if found.unsure:
         result["unsure"] = found.unsure
     if isinstance(params, ReferencesParams):
-        last = found.places[-1] if found.has_more else None
+        if found.has_more:
+            last = found.places[-1]
+        else:
+            last = None
         result["next"] = encode_cursor(params, last.path.decode("latin-1"), last.start) if last else None
     return result
 
 
 def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
-    symbols, index = place.symbols, place.index
+    symbols = place.symbols
+    index = place.index
     # Editors put the cursor on the name and show the whole definition around it.
     selection = measure(place, place.start, place.end)
     one: NamedPlace = {
@@ -340,8 +352,16 @@ def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> 
         one["source"] = place.resolution.how
     if place.kind:
         one["kind"] = place.kind
-    around = index if index >= 0 else symbols.enclosing(place.start)
-    container = symbols.container(index) if index >= 0 else symbols.qualified(around) if around >= 0 else ""
+    if index >= 0:
+        around = index
+    else:
+        around = symbols.enclosing(place.start)
+    if index >= 0:
+        container = symbols.container(index)
+    elif around >= 0:
+        container = symbols.qualified(around)
+    else:
+        container = ""
     if container:
         one["container"] = container
     if index >= 0:

@@ -108,9 +108,13 @@ class Navigator:
         """Return the definitions of a name, most certain first."""
         self._definitions.files[named.path] = named.symbols
         meaning = self.find_meaning(named)
-        places = self._find_places(named) if meaning is None else place_definitions(meaning)
+        if meaning is None:
+            places = self._find_places(named)
+        else:
+            places = place_definitions(meaning)
         found = Navigation(places=places, skipped=self.skipped)
-        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        found.files_read = len(self._definitions.files)
+        found.complete = not self._is_cut
         if not found.places:
             if named.module:
                 found.no_result = NoResult("outside", f"{named.module} is not a module of the project")
@@ -155,13 +159,15 @@ class Navigator:
                         found.places.append(place_of(one, below[above.key]))
         if targets and not found.places:
             found.no_result = NoResult("unimplemented", f"{named.text} has no known implementation")
-        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
+        found.files_read = len(self._definitions.files)
+        found.complete = not self._is_cut
         return found
 
     def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
         """Yield the direct and indirect subtypes of a type."""
         # Breadth first, so near subtypes come before far ones; ``seen`` ends cycles in broken code.
-        waiting, seen = [target], {target.key}
+        waiting = [target]
+        seen = {target.key}
         while waiting:
             base = waiting.pop(0)
             # A function has no subtypes, so a constructor of the same name is no rival.
@@ -189,7 +195,8 @@ class Navigator:
                     yield one, how
 
     def _find_places(self, named: NameAtPosition) -> list[Place]:
-        symbols, own = named.symbols, named.symbols.index_at(named.start)
+        symbols = named.symbols
+        own = named.symbols.index_at(named.start)
         if named.module:
             return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
         # At a definition the caller is already there; a declaration leads to the definition with a body.
@@ -212,17 +219,25 @@ class Navigator:
 
     def find_meaning(self, named: NameAtPosition, *, uses: bool = False) -> Meaning | None:
         """Return what another source says a name refers to, if it knows these texts."""
-        other, span = self._source.imported, (named.start, named.end)
-        return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
+        other = self._source.imported
+        span = (named.start, named.end)
+        if other is None:
+            return None
+        return other.find_meaning(named.path, span, self.open, uses=uses)
 
     # In languages that ``inference`` covers
 
     def find_bound(self, named: NameAtPosition) -> list[Place]:
         """Return where a local name (a parameter, a variable) is bound or a field is assigned, in such a language."""
-        file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
+        if named.symbols.language in SCOPED:
+            file = self.names.scopes_of(named.path)
+        else:
+            file = None
         if file is None:
             return []
-        name, size, symbols = named.text, named.end - named.start, named.symbols
+        name = named.text
+        size = named.end - named.start
+        symbols = named.symbols
         node = file.node_at(named.start)
         around = node.parent if node is not None else None
         if around is not None and around.type in MEMBER_OF:
@@ -248,13 +263,20 @@ class Navigator:
     def _find_fields(self, values: Values, name: str) -> list[Place]:
         """Return where methods assign a field of an object that has no definition of its own."""
         for one in values:
-            waiting, seen = [one.definition] if one.definition is not None else [], set()
+            waiting = [one.definition] if one.definition is not None else []
+            seen = set()
             while waiting:
                 owner = waiting.pop(0)
                 file = self.names.scopes_of(owner.path)
-                scope = file.scope_of(owner.key[1]) if file is not None and owner.key not in seen else None
+                if file is not None and owner.key not in seen:
+                    scope = file.scope_of(owner.key[1])
+                else:
+                    scope = None
                 seen.add(owner.key)
-                bindings = scope.names.get(name, []) if scope is not None else []
+                if scope is not None:
+                    bindings = scope.names.get(name, [])
+                else:
+                    bindings = []
                 if bindings and all(owner.symbols.index_at(one.offset) < 0 for one in bindings):
                     first = min(one.offset for one in bindings)
                     end = first + len(name.encode())
@@ -295,7 +317,10 @@ class Navigator:
             module = next(
                 (one for one in files if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]), None
             )
-        symbols = self.open(module) if module is not None else None
+        if module is not None:
+            symbols = self.open(module)
+        else:
+            symbols = None
         if module is None or symbols is None:
             return []
         return [Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")]
@@ -304,7 +329,8 @@ class Navigator:
 
     def _find_by_name(self, named: NameAtPosition) -> list[Place]:
         """Return the definitions of the name, most likely ones first."""
-        language, rivals = named.symbols.language, self.define(named.text, named)
+        language = named.symbols.language
+        rivals = self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
         resolve = self.make_resolver(rivals).resolver_of(use)
         resolved = [(one, resolve(one)) for one in rivals]
@@ -354,8 +380,11 @@ class Navigator:
 
 def place_of(definition: Definition, resolution: Resolution) -> Place:
     """Return the place of a definition."""
-    row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
-    role, kind = symbols.defined_role(index), symbols.kind(index)
+    row = definition.symbols.row(definition.index)
+    symbols = definition.symbols
+    index = definition.index
+    role = symbols.defined_role(index)
+    kind = symbols.kind(index)
     return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
 
 
@@ -383,7 +412,8 @@ def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...
     for start, end in named.symbols.parsed.statements.tolist():
         text = named.symbols.data[start:end]
         imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
-    folders, stems = named.path.split(b"/")[:-1], {one.rpartition(b"/")[2] for one in imported}
+    folders = named.path.split(b"/")[:-1]
+    stems = {one.rpartition(b"/")[2] for one in imported}
 
     def measure(path: bytes) -> tuple[object, ...]:
         is_imported = path.rpartition(b"/")[2] in stems and any(
@@ -412,16 +442,19 @@ def describe(place: Place) -> Hover:
     """Return the signature and the documentation of a place."""
     symbols = place.symbols
     if place.index >= 0:
-        signature, documentation = symbols.signature(place.index), read_documentation(symbols, place.index)
+        signature = symbols.signature(place.index)
+        documentation = read_documentation(symbols, place.index)
     else:
         line = symbols.lines.text(symbols.lines.line(place.start)).strip()
-        signature, documentation = "" if place.kind == "module" else line[:MOST_DOCUMENTATION], ""
+        signature = "" if place.kind == "module" else line[:MOST_DOCUMENTATION]
+        documentation = ""
     return Hover(signature, documentation, symbols.language)
 
 
 def read_documentation(symbols: FileSymbols, index: int) -> str:
     """Return a definition's documentation without comment markers: Python's docstring, elsewhere the comment above."""
-    data, row = symbols.data, symbols.row(index)
+    data = symbols.data
+    row = symbols.row(index)
     if symbols.language == "python":
         head = row[NAME] + find_body(data[row[NAME] : row[END]], 0)
         skips = symbols.parsed.skips
@@ -437,7 +470,9 @@ def read_documentation(symbols: FileSymbols, index: int) -> str:
 
 def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
     """Return the span of the comments directly above a definition, annotations included; empty if there are none."""
-    data, lines, skips = symbols.data, symbols.lines, symbols.parsed.skips
+    data = symbols.data
+    lines = symbols.lines
+    skips = symbols.parsed.skips
     line = lines.line(start)
     if not _LEADS.match(data, lines.start(line), start):
         return start, start
@@ -452,5 +487,6 @@ def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
         before = data[data.rfind(b"\n", 0, piece_start) + 1 : piece_start]
         if between.strip() or between.count(b"\n") > 1 or before.strip():
             break
-        first, at = piece_start, at - 1
+        first = piece_start
+        at = at - 1
     return first, end

@@ -54,7 +54,8 @@ class ReferenceSearch:
     def run(self, named: NameAtPosition) -> Navigation:
         """Return the uses of a name's definition, including its own name where it is defined."""
         found = self._navigator.find_definitions(named)
-        targets, found.places = found.places, []
+        targets = found.places
+        found.places = []
         if any(one.kind == "module" for one in targets):
             found.no_result = NoResult("module", "the name refers to a file; ask code_research what imports it")
         elif targets:
@@ -68,10 +69,13 @@ class ReferenceSearch:
         return found
 
     def _find(self, named: NameAtPosition, targets: list[Place], found: Navigation) -> Iterator[Place]:
-        question, after = self._question, self._question.after
-        defined, first = {(one.path, one.start): one for one in targets}, targets[0]
+        question = self._question
+        after = self._question.after
+        defined = {(one.path, one.start): one for one in targets}
+        first = targets[0]
         # Prepared once: the judge runs at every occurrence in every candidate.
-        judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named, uses=True)
+        judge = self._make_judge(named, targets)
+        meaning = self._navigator.find_meaning(named, uses=True)
         if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
             names = {named.path: {named.text}}
         else:
@@ -87,8 +91,12 @@ class ReferenceSearch:
                 if offset in from_source:
                     yield from (one for one in from_source[offset] if (path, offset) > after)
                     continue
-                index, place = symbols.index_at(offset), defined.get((path, offset))
-                role = symbols.role(offset) if index < 0 else symbols.defined_role(index)
+                index = symbols.index_at(offset)
+                place = defined.get((path, offset))
+                if index < 0:
+                    role = symbols.role(offset)
+                else:
+                    role = symbols.defined_role(index)
                 if (path, offset) <= after or role is None:
                     continue
                 if place is not None or index >= 0:
@@ -109,7 +117,9 @@ class ReferenceSearch:
         """Return another source's uses in a file, by offset; an empty list where a name refers to something else."""
         if meaning is None:
             return {}
-        teller, open_file, how = meaning.source, self._navigator.open, Resolution(1.0, meaning.source.how)
+        teller = meaning.source
+        open_file = self._navigator.open
+        how = Resolution(1.0, meaning.source.how)
         known_uses: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
         for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
             use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
@@ -120,7 +130,8 @@ class ReferenceSearch:
         self, named: NameAtPosition, targets: list[Place]
     ) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
         """Return a function that gives the confidence that a name at an offset refers to one of the targets."""
-        first, navigator = targets[0], self._navigator
+        first = targets[0]
+        navigator = self._navigator
         if first.index < 0 and named.symbols.language in SCOPED:
 
             def judge_bound(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
@@ -136,7 +147,10 @@ class ReferenceSearch:
 
             def judge_local(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
                 is_bare = Use(path, symbols, offset).receiver is None
-                found = find_declaration(root, symbols, named.text, offset) if root is not None and is_bare else None
+                if root is not None and is_bare:
+                    found = find_declaration(root, symbols, named.text, offset)
+                else:
+                    found = None
                 return first.resolution if found is not None and found[0].start_byte == first.start else None
 
             return judge_local
@@ -149,7 +163,9 @@ class ReferenceSearch:
                 end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
                 brought = navigator.resolve(NameAtPosition(path, symbols, offset, end, None)) or ()
                 keys = {one.definition.key for one in brought if one.definition is not None}
-                return Resolution(PROVEN, "import") if any(one.key in keys for one in meant) else None
+                if any(one.key in keys for one in meant):
+                    return Resolution(PROVEN, "import")
+                return None
             resolve = resolver.resolver_of(use)
             resolved = [one for target in meant if (one := resolve(target)) is not None]
             return max(resolved, key=lambda one: one.confidence, default=None)
@@ -163,7 +179,8 @@ class ReferenceSearch:
         """
         found: dict[bytes, set[str]] = {path: set() for path in known_files}
         is_scoped = target.symbols.language in SCOPED
-        waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
+        waiting = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())]
+        seen = set[str]()
         # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles and long chains.
         while waiting:
             called = waiting.pop()
@@ -256,7 +273,8 @@ class UnusedSearch:
 
 def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
     """Return why a definition may be used although no name refers to it; None if no reason is known."""
-    symbols, name = one.symbols, one.name
+    symbols = one.symbols
+    name = one.name
     row = symbols.row(one.index)
     if name in _ENTRIES or (name.startswith("__") and name.endswith("__")) or name.lower().startswith("test"):
         return "entry points"
@@ -269,8 +287,10 @@ def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
 
 def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
     """Return why code outside the project, or a base type, may use a definition; None if no reason is known."""
-    symbols, around = one.symbols, one.symbols.parent(one.index)
-    language, is_python = LANGUAGES[symbols.language], symbols.language == "python"
+    symbols = one.symbols
+    around = one.symbols.parent(one.index)
+    language = LANGUAGES[symbols.language]
+    is_python = symbols.language == "python"
     owner = around if around >= 0 and symbols.kind(around) in TYPE_KINDS else -1
     outer = owner if owner >= 0 else one.index
     # Everything in Python can be imported, so definitions that the project itself does not use are reported.
@@ -286,7 +306,8 @@ def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
         may_override = any(True for _ in symbols.bases(owner))
     if may_override:
         return "may override a method of a base"
-    own, names = Definition(one.path, symbols, owner), navigator.names
+    own = Definition(one.path, symbols, owner)
+    names = navigator.names
     rivals = (names.owner_of(rival) for rival in navigator.define(one.name) if rival.key != one.key)
     is_asked = any(rival is not None and conforms(names, own, rival) for rival in rivals)
     return "required by an interface" if is_asked else None
@@ -294,7 +315,9 @@ def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
 
 def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:
     """Return "" if a use exists, the reason why one may exist, or None: nothing uses the definition."""
-    name, seen, row = one.name, 0, one.symbols.row(one.index)
+    name = one.name
+    seen = 0
+    row = one.symbols.row(one.index)
     resolver = navigator.make_resolver(navigator.define(name))
     quoted = [quote + name.encode() + quote for quote in _QUOTES]
     is_quoted = False

@@ -198,12 +198,19 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
 def _render_uses(edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Style) -> Iterator[str]:
     """Yield the lines of each symbol that uses something, below its own place."""
     for number, group in groupby(edges, key=lambda edge: edge["source"]):
-        user, around = named[number], style.path(named[number])
+        user = named[number]
+        around = style.path(named[number])
         if style.headings:
             yield f"{around}:{style.line(user['start_line'])}:{user['kind']}: {user['name']}"
         for edge in group:
-            unsure = "" if edge["confidence"] >= SURE else f"perhaps ({edge['confidence']}) "
-            target = named[edge["target"]]["name"] if "target" in edge else "it"
+            if edge["confidence"] >= SURE:
+                unsure = ""
+            else:
+                unsure = f"perhaps ({edge['confidence']}) "
+            if "target" in edge:
+                target = named[edge["target"]]["name"]
+            else:
+                target = "it"
             said = f"{unsure}{edge['kind']} {target}: {style.text(edge['text'])}"
             path = style.path(edge)
             if style.headings:
@@ -220,7 +227,10 @@ def _render_for_model(
     def name(number: int) -> str:
         """Return a symbol's name, with its lines on first mention."""
         node = named[number]
-        lines = "" if number in seen or node["kind"] == "file" else f" ({span(node)})"
+        if number in seen or node["kind"] == "file":
+            lines = ""
+        else:
+            lines = f" ({span(node)})"
         seen.add(number)
         return node["name"] + lines
 
@@ -237,7 +247,10 @@ def _render_for_model(
             seen.add(edge["source"])
             return edge["text"]
         unsure = "" if edge["confidence"] >= SURE else " perhaps"
-        target = name(edge["target"]) if "target" in edge else "it"
+        if "target" in edge:
+            target = name(edge["target"])
+        else:
+            target = "it"
         return f"{name(edge['source'])}{unsure} {edge['kind']} {target}: {edge['text']}"
 
     yield from render_places(((style.path(edge), f"{edge['line']}", describe(edge)) for edge in result["edges"]), style)
@@ -260,16 +273,24 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     """
     started = time.perf_counter()
     workspace = await current_view(call, await call.host.workspace(call, params.project))
-    fresh = await workspace.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
     deadline = time.monotonic() + params.deadline_ms / 1000
     research = Research(params.query, params.depth, deadline, params.kind)
     if research.question.kind == "unused":
         return await find_unused_definitions(workspace, params, research, fresh=fresh)
     if research.lines_path is not None:
         research.path = await resolve_path(workspace, research.lines_path)
-    question, reading = (params.query, params.kind, params.depth, params.deadline_ms), WalkState()
-    kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
-    research, more = kept or research, kept is None
+    question = (params.query, params.kind, params.depth, params.deadline_ms)
+    reading = WalkState()
+    if params.cursor:
+        kept = await workspace.in_thread(partial(find_walk, question))
+    else:
+        kept = None
+    research = kept or research
+    more = kept is None
     # One lookup per hop: between hops others get their turn, progress is reported, and a cancelled call ends.
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
@@ -300,7 +321,9 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
 def explain(vague: UncertainUse) -> str:
     """Return why a use cannot be resolved."""
     how = vague.resolution.how
-    return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}" if how == "name only" else how
+    if how == "name only":
+        return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}"
+    return how
 
 
 async def find_unused_definitions(
@@ -308,7 +331,10 @@ async def find_unused_definitions(
 ) -> CodeResearchResult:
     """Answer which definitions below a path are unused."""
     started = time.perf_counter()
-    under = await resolve_path(workspace, research.question.names[0]) if research.question.names else b""
+    if research.question.names:
+        under = await resolve_path(workspace, research.question.names[0])
+    else:
+        under = b""
     search = UnusedSearch(under, research.deadline)
     await workspace.in_thread(lambda snapshot: search.run(SnapshotSource(snapshot)))
     for one in search.unused:
@@ -333,7 +359,9 @@ def format_research(
         InvalidParams: the cursor belongs to another question, or what earlier pages showed has changed.
 
     """
-    graph, start, digest = research.graph, 0, NOTHING_SHOWN
+    graph = research.graph
+    start = 0
+    digest = NOTHING_SHOWN
     if params.cursor is not None:
         start, digest = decode_cursor(params, params.cursor, lambda start, digest: (int(start), str(digest)))
     page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
@@ -358,7 +386,10 @@ def format_research(
             shown["target"] = numbers[edge.target]
         edges.append(shown)
     arrow = " ← " if research.is_inward else " → "
-    chains = graph.chains([root.key for root in research.roots], inward=research.is_inward) if not start else []
+    if not start:
+        chains = graph.chains([root.key for root in research.roots], inward=research.is_inward)
+    else:
+        chains = []
     return {
         "query": research.query,
         "understood_as": research.question.kind,
@@ -415,12 +446,19 @@ def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) ->
 
     def size_of(node: Node) -> int:
         definition = node.definition
-        around = SPAN_CHARS if as_text else NODE_OVERHEAD + len(definition.path) + SIGNATURE
+        if as_text:
+            around = SPAN_CHARS
+        else:
+            around = NODE_OVERHEAD + len(definition.path) + SIGNATURE
         return len(definition.qualified) + around
 
-    digest, digest_before, shown = blake2b(digest_size=DIGEST_BYTES), NOTHING_SHOWN, set[SymbolKey]()
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    digest_before = NOTHING_SHOWN
+    shown = set[SymbolKey]()
     edges: list[Edge] = []
-    items, around, end = graph.in_order(), EDGE_TEXT if as_text else EDGE_OVERHEAD, 0
+    items = graph.in_order()
+    around = EDGE_TEXT if as_text else EDGE_OVERHEAD
+    end = 0
     for item in items:
         is_edge = isinstance(item, Edge)
         ends = set(item.ends) if isinstance(item, Edge) else {item.definition.key}
@@ -471,11 +509,17 @@ def _summarize(research: Research) -> str:
         )
     # What was not found in time may still be defined.
     missing = "not defined here" if research.complete else "not found so far"
-    undefined = f"; {missing}: {', '.join(research.missing_names)}" if research.missing_names else ""
+    if research.missing_names:
+        undefined = f"; {missing}: {', '.join(research.missing_names)}"
+    else:
+        undefined = ""
     if research.question.kind == "path" and undefined:
         return f"{what}: no path{undefined}"
     if research.question.kind == "path":
-        cut = f" among the symbols followed; {research.left_out} were not" if research.left_out else ""
+        if research.left_out:
+            cut = f" among the symbols followed; {research.left_out} were not"
+        else:
+            cut = ""
         return f"{what}: {'a path was found' if research.is_reached else f'no path within {research.hop} hops{cut}'}"
     if not research.graph.nodes:
         return f"{what}: nothing found{undefined}"

@@ -87,10 +87,16 @@ def pick(
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:
         fail("pick needs a terminal, and there is none")
-    program = None if plain else shutil.which("fzf")
+    if plain:
+        program = None
+    else:
+        program = shutil.which("fzf")
     try:
         with failing_cleanly():
-            chosen = pick_by_fzf(program, find_own_command(), kind, text) if program else pick_plainly(kind, text)
+            if program:
+                chosen = pick_by_fzf(program, find_own_command(), kind, text)
+            else:
+                chosen = pick_plainly(kind, text)
     except KeyboardInterrupt:
         chosen = ""
     if not chosen:
@@ -106,7 +112,9 @@ def pick(
 def find_own_command() -> list[str]:
     """Return the command by which a shell started by fzf runs us: never the name that may mean grep."""
     beside = Path(sys.argv[0]).with_name("flashgrep")
-    return [str(beside)] if beside.is_absolute() and beside.exists() else [sys.executable, "-m", "flashgrep"]
+    if beside.is_absolute() and beside.exists():
+        return [str(beside)]
+    return [sys.executable, "-m", "flashgrep"]
 
 
 def pick_plainly(kind: Kind, text: str) -> str:
@@ -161,7 +169,10 @@ def make_editor_command(editor: str, path: str, line: int, column: int) -> list[
         fail("EDITOR is empty")
     name = Path(words[0]).name
     # A path that begins with a dash would be an option.
-    target = path if path.startswith(("/", "./", "../")) else f"./{path}"
+    if path.startswith(("/", "./", "../")):
+        target = path
+    else:
+        target = f"./{path}"
     if name in EDITORS_WITH_GOTO:
         return [*words, *["-g"] * (name in WITH_FLAG), f"{target}:{line}:{column}"]
     return [*words, f"+{line}", target]

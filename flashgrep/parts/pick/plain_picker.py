@@ -17,8 +17,11 @@ from flashgrep.rpc.connect import connect_folder, connect_or_alone, send_request
 Line = tuple[str, int, int, str]
 """Path, line, column, text."""
 PIECE: Final = 1 << 16
-ESCAPE, BACKSPACES, ENTERS = "\x1b", frozenset({"\x7f", "\b"}), frozenset({"\r", "\n"})
-UP, DOWN = frozenset({curses.KEY_UP, "\x10"}), frozenset({curses.KEY_DOWN, "\x0e"})
+ESCAPE = "\x1b"
+BACKSPACES = frozenset({"\x7f", "\b"})
+ENTERS = frozenset({"\r", "\n"})
+UP = frozenset({curses.KEY_UP, "\x10"})
+DOWN = frozenset({curses.KEY_DOWN, "\x0e"})
 METHODS: Final[dict[str, tuple[str, Callable[[str], dict[str, Any]]]]] = {
     "text": ("query", lambda text: {"query": text, "limit": 200}),
     "files": ("list_files", lambda text: {"query": text or None, "limit": 200}),
@@ -31,7 +34,8 @@ class PlainPicker:
     """The text typed, its results, and the selected one."""
 
     def __init__(self, connection: socket.socket, kind: str, text: str) -> None:
-        self._connection, self._kind = connection, kind
+        self._connection = connection
+        self._kind = kind
         self.text, self.lines, self.at, self.problem = text, list[Line](), 0, ""
         self._asked = self._last = 0  # the query in flight, if any, and the last one sent
         self._held = b""
@@ -42,7 +46,9 @@ class PlainPicker:
         if self._asked:
             self._send({"method": "$/cancelRequest", "params": {"id": self._asked}})
         if not self.text and self._kind != "files":
-            self._asked, self.lines, self.problem = 0, [], ""
+            self._asked = 0
+            self.lines = []
+            self.problem = ""
             return
         self._asked = self._last = self._last + 1
         params = {name: given for name, given in make_params(self.text).items() if given is not None}
@@ -66,13 +72,16 @@ class PlainPicker:
             # Answers to abandoned queries are ignored, even if they were already on the way.
             if answer.get("id") == self._asked:
                 found = answer.get("result", {}).get("results", [])
-                self.lines, self.at = [make_line(one) for one in found], 0
+                self.lines = [make_line(one) for one in found]
+                self.at = 0
                 self.problem = answer.get("error", {}).get("message", "")
 
     def press(self, key: str | int) -> Line | None:
         """Return the selected line if the key accepts it."""
         if key in ENTERS:
-            return self.lines[self.at] if self.lines else None
+            if self.lines:
+                return self.lines[self.at]
+            return None
         if key in UP | DOWN:
             self.at = max(0, min(len(self.lines) - 1, self.at + (1 if key in DOWN else -1)))
         elif key in BACKSPACES or key == curses.KEY_BACKSPACE:
@@ -95,7 +104,10 @@ class PlainPicker:
         screen.erase()
         top = max(0, self.at - height + 3)
         for row, (path, line, _, text) in enumerate(self.lines[top : top + height - 1], 1):
-            shown = path if self._kind == "files" else f"{path}:{line}: {text.strip()}"
+            if self._kind == "files":
+                shown = path
+            else:
+                shown = f"{path}:{line}: {text.strip()}"
             put(row, shown, curses.A_REVERSE if top + row - 1 == self.at else 0)
         if self.problem:
             put(1, self.problem)
@@ -117,7 +129,8 @@ def pick(kind: str, text: str) -> str:
         OSError: there is no terminal, or no daemon can be reached.
 
     """
-    paths, folder = find_user_paths(), str(Path.cwd())
+    paths = find_user_paths()
+    folder = str(Path.cwd())
     with connect_folder(connect_or_alone(paths, os.environ), paths, os.environ, folder, adopt=True) as connection:
         root: Any = send_request(connection, "stats", {})["result"]["root"]
         picker = PlainPicker(connection, kind, text)
@@ -129,7 +142,9 @@ def pick(kind: str, text: str) -> str:
     if not chosen:
         return ""
     path = os.path.relpath(Path(root, chosen[0]), folder)
-    return path if kind == "files" else f"{path}:{chosen[1]}:{chosen[2]}"
+    if kind == "files":
+        return path
+    return f"{path}:{chosen[1]}:{chosen[2]}"
 
 
 def run(screen: curses.window, picker: PlainPicker, connection: socket.socket) -> Line | None:

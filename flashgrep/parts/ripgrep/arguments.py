@@ -130,7 +130,8 @@ def _take_letters(found: Arguments, word: str, following: Iterator[str]) -> None
     takes_value, letters = flag_table()
     rest = word[1:]
     while rest:
-        name, rest = letters[rest[0]], rest[1:]
+        name = letters[rest[0]]
+        rest = rest[1:]
         if not takes_value[name]:
             found.flags.append(Flag(name, None))
             continue

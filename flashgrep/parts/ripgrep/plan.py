@@ -157,7 +157,10 @@ def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
         Unplannable: the index cannot say, or they are too many to look at.
 
     """
-    candidates = snapshot.reader.candidates(pattern.grams()) if snapshot.reader else None
+    if snapshot.reader:
+        candidates = snapshot.reader.candidates(pattern.grams())
+    else:
+        candidates = None
     if candidates is None:
         raise Unplannable
     table = snapshot.table
@@ -183,7 +186,10 @@ def _name_below(
     folder = os.path.normpath(os.path.join(call.cwd, given))
     if not stat.S_ISDIR(os.lstat(folder).st_mode) or os.path.realpath(folder) != folder:
         raise Unplannable
-    inside = os.path.relpath(folder, snapshot.root.path) if folder != snapshot.root.path else b""
+    if folder != snapshot.root.path:
+        inside = os.path.relpath(folder, snapshot.root.path)
+    else:
+        inside = b""
     if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
         raise Unplannable
     # Below a whole path around the current folder, ripgrep asks globs of some paths as seen from there, of others as
@@ -195,7 +201,10 @@ def _name_below(
     # Globs are relative to the current folder: what is before a path below this one, as seen from there.
     from_cwd = given
     if given.startswith(b"/"):
-        from_cwd = b"" if given == call.cwd else given.removeprefix(call.cwd.rstrip(b"/") + b"/")
+        if given == call.cwd:
+            from_cwd = b""
+        else:
+            from_cwd = given.removeprefix(call.cwd.rstrip(b"/") + b"/")
     from_cwd = from_cwd.removeprefix(b"./")
     cover = Cover(flags, b"" if from_cwd == b"." else _as_folder(from_cwd))
     lead = _as_folder(inside)
@@ -221,7 +230,9 @@ def _name_below(
 
 def _as_folder(path: bytes) -> bytes:
     """Return what is before the names in a folder; for no path nothing."""
-    return path if not path or path.endswith(b"/") else path + b"/"
+    if not path or path.endswith(b"/"):
+        return path
+    return path + b"/"
 
 
 class Cover:
@@ -288,7 +299,9 @@ class Cover:
         enters = self._entered.get(folder)
         if enters is None:
             enters = self._entered[folder] = self._judge(folder, is_dir=True) is not False
-        return self._overrides.verdict(self._from_cwd + path, name, is_dir) if enters else False
+        if enters:
+            return self._overrides.verdict(self._from_cwd + path, name, is_dir)
+        return False
 
 
 def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | None:

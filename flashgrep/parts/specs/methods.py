@@ -217,8 +217,12 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh()
     if await workspace.size() is None:
-        root, progress = path_to_text(workspace.root), workspace.progress
-        why = f" ({progress.detail})" if progress.detail else ""
+        root = path_to_text(workspace.root)
+        progress = workspace.progress
+        if progress.detail:
+            why = f" ({progress.detail})"
+        else:
+            why = ""
         raise Unavailable(
             f"index not found: {root}{why}; index_codebase builds it",
             path=root,
@@ -253,10 +257,16 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
     spec_id = params.spec_id
 
     def look(files: list[SpecFile], read: Read) -> ValidateSpecsResult:
-        specs = parse_all_specs(files, read) if spec_id is None else [get_spec_by_id(files, read, spec_id)]
+        if spec_id is None:
+            specs = parse_all_specs(files, read)
+        else:
+            specs = [get_spec_by_id(files, read, spec_id)]
         problems: list[ProblemEntry] = []
         for one in specs:
-            found = [one.unreadable] if one.unreadable else []
+            if one.unreadable:
+                found = [one.unreadable]
+            else:
+                found = []
             # Otherwise an unreadable file would also be reported to have no requirements.
             if one.spec.requirements or not one.unreadable:
                 found += validate(one.spec)

@@ -101,7 +101,10 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
     """Return a document's headings with their lines; adds faults of its Markdown to ``problems``."""
     blocks = [Block(0, "", 1)]
     for line in _read_lines(text, problems):
-        heading = None if line.code else _HEADING.match(line.text) or _TIGHT.match(line.text)
+        if line.code:
+            heading = None
+        else:
+            heading = _HEADING.match(line.text) or _TIGHT.match(line.text)
         if heading is None:
             blocks[-1].body.append(line)
             continue
@@ -110,7 +113,8 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
         # Drop a closing sequence of # if a space is before it. Not by a pattern, which would backtrack at every space.
         title = heading["text"].strip(" \t")
         bare = title.rstrip("#")
-        title = bare.rstrip(" \t") if bare.endswith((" ", "\t")) or not bare else title
+        if bare.endswith((" ", "\t")) or not bare:
+            title = bare.rstrip(" \t")
         blocks.append(Block(len(heading["marks"]), title, line.number))
     return blocks
 
@@ -123,7 +127,8 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     if lines[0].text.rstrip() == "---":
         first = next((line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}), 0)
     rest = iter(lines[first:])
-    fence, fence_line = "", 0
+    fence = ""
+    fence_line = 0
     for line in rest:
         if fence:
             mark = line.text.strip(" \t>")
@@ -138,7 +143,8 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
             opening = _FENCE.match(line.text)
             # A backtick in the info string makes it inline code in a paragraph (CommonMark 4.5).
             if opening is not None and not (opening["mark"][0] == "`" and "`" in opening["info"]):
-                fence, fence_line = opening["mark"], line.number
+                fence = opening["mark"]
+                fence_line = line.number
             yield line._replace(code=True) if fence else line
     if fence:
         problems.append(Problem(fence_line, f"code fence {fence} is never closed"))
@@ -148,7 +154,10 @@ def join_prose(lines: Iterable[Line]) -> str:
     """Return lines as a text, without rules, blank lines at its ends, and repeated blank lines."""
     parts: list[str] = []
     for line in lines:
-        text = "" if line.is_blank else line.text.expandtabs(TAB).rstrip()
+        if line.is_blank:
+            text = ""
+        else:
+            text = line.text.expandtabs(TAB).rstrip()
         if text or (parts and (parts[-1] or line.code)):
             parts.append(text)
     return textwrap.dedent("\n".join(parts)).strip("\n")
@@ -158,9 +167,13 @@ def join_clause(first: str, more: list[Line]) -> str:
     """Return a clause: wrapped lines are joined to the line they continue; lists and code keep their own lines."""
     expanded = [line.text.expandtabs(TAB) for line in more]
     margin = min((len(text) - len(text.lstrip()) for text in expanded if text.strip()), default=0)
-    paragraphs, goes_on = [[first.strip()]], True
+    paragraphs = [[first.strip()]]
+    goes_on = True
     for line, text in zip(more, expanded, strict=True):
-        shown = "" if line.is_blank else text[margin:].rstrip()
+        if line.is_blank:
+            shown = ""
+        else:
+            shown = text[margin:].rstrip()
         if goes_on and shown and not line.code and not line.is_item:
             paragraphs[-1].append(shown.strip())
         else:
@@ -217,7 +230,10 @@ class _Parser:
             # Any other heading belongs, with its lines, to the scenario or requirement that contains it.
             inner = self._open.scenarios and block.level > SCENARIO_LEVEL
             heading = Line(block.line, f"{'#' * block.level} {block.heading}")
-            body = self._open.scenarios[-1].body if inner else self._open.body
+            if inner:
+                body = self._open.scenarios[-1].body
+            else:
+                body = self._open.body
             body.extend([Line(block.line, ""), heading, *block.body])
         elif block.level <= SECTION_LEVEL:
             # Headings of level 1 and 2 end a section; deeper ones outside a requirement are prose.
@@ -226,7 +242,9 @@ class _Parser:
             self._open = None
 
     def _begin_section(self, block: Block) -> None:
-        self._open, self._operation, self._in_requirements = None, None, False
+        self._open = None
+        self._operation = None
+        self._in_requirements = False
         if found := _REQUIREMENTS.fullmatch(block.heading):
             self._in_requirements = True
             if found["operation"]:
@@ -252,7 +270,10 @@ class _Parser:
                 self._report(before[1], f"renamed FROM {before[0]!r} without a TO after it")
 
         for line in lines:
-            found = None if line.code else _RENAMING.match(line.text)
+            if line.code:
+                found = None
+            else:
+                found = _RENAMING.match(line.text)
             if found is None:
                 continue
             name = _clean_name(found["name"])
@@ -282,10 +303,17 @@ def _parse_scenario(block: Block) -> Scenario:
     """Divide a scenario's lines into steps, each with its continuation, and the rest."""
     steps: list[tuple[Keyword, str, int, list[Line]]] = []
     rest: list[Line] = []
-    current, after_blank = rest, False
+    current = rest
+    after_blank = False
     for line in block.body:
-        found = None if line.code else _STEP.match(line.text)
-        word = (found["bold"] or found["plain"]).upper() if found else ""
+        if line.code:
+            found = None
+        else:
+            found = _STEP.match(line.text)
+        if found:
+            word = (found["bold"] or found["plain"]).upper()
+        else:
+            word = ""
         if found is not None and word in _KEYWORDS:
             current = []
             steps.append((cast("Keyword", word), found["text"], line.number, current))

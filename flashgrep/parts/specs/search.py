@@ -91,7 +91,10 @@ class SpecVectors(ProjectService):
         keys = [(embedder.name, hashlib.blake2b(text.encode(), digest_size=16).digest()) for text in texts]
         rows = self._rows
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
-        fresh = dict(zip(missing, embedder.embed_code(list(missing.values())), strict=True)) if missing else {}
+        if missing:
+            fresh = dict(zip(missing, embedder.embed_code(list(missing.values())), strict=True))
+        else:
+            fresh = {}
         # Keep only the rows of these texts: old versions of edited texts are never needed again.
         rows = {key: fresh[key] if key in fresh else rows[key] for key in keys}
         self._rows = rows  # atomic: another thread reads either the old rows or these
@@ -138,7 +141,10 @@ def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
     if spec.spec.title or purpose:
         yield Passage("purpose", spec, None, None, f"{spec.title}\n{purpose}".strip())
     for requirement in spec.spec.requirements:
-        renamed = f"\n{requirement.renamed_from}" if requirement.renamed_from else ""
+        if requirement.renamed_from:
+            renamed = f"\n{requirement.renamed_from}"
+        else:
+            renamed = ""
         text = f"{requirement.name}{renamed}\n{requirement.text}".strip()
         yield Passage("requirement", spec, requirement, None, text)
         for scenario in requirement.scenarios:
@@ -151,7 +157,10 @@ def split_words(text: str) -> list[str]:
     """Return a text's words for comparison: in lower case, stemmed, identifiers whole and in parts."""
     words: list[str] = []
     for whole in _WORD.findall(text):
-        pieces = [part.decode() for part in parts(whole.encode())] if whole.isascii() else [whole.casefold()]
+        if whole.isascii():
+            pieces = [part.decode() for part in parts(whole.encode())]
+        else:
+            pieces = [whole.casefold()]
         for word in pieces:
             stem = word  # without the endings of plurals and verbs: files, filed and filing equal file
             for ending in _ENDINGS:
@@ -164,7 +173,10 @@ def split_words(text: str) -> list[str]:
 def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]:
     """Return the word score of each text, from 0 to 1."""
     counts = [Counter(text) for text in texts]
-    average = sum(len(text) for text in texts) / len(texts) if texts else 1.0
+    if texts:
+        average = sum(len(text) for text in texts) / len(texts)
+    else:
+        average = 1.0
     weights = {}
     for word in wanted:
         having = sum(word in text for text in counts)
@@ -189,7 +201,9 @@ def make_snippet(text: str, wanted: Iterable[str]) -> str:
     # Among lines with equally many words, the first.
     best = max(range(len(lines)), key=lambda at: (len(words.intersection(split_words(lines[at]))), -at))
     part = " ".join(lines[best:])
-    return part if len(part) <= SNIPPET else part[:SNIPPET].rsplit(" ", 1)[0] + " …"
+    if len(part) <= SNIPPET:
+        return part
+    return part[:SNIPPET].rsplit(" ", 1)[0] + " …"
 
 
 def _pick_best(scores: Iterable[tuple[Passage, float]]) -> list[tuple[Passage, Requirement | None, float]]:

@@ -139,7 +139,8 @@ def _find_duplicates(kind: str, parts: Iterable[Requirement | Scenario]) -> Iter
 
 
 def _check_requirement(requirement: Requirement) -> Iterator[Problem]:
-    name, line = requirement.name, requirement.line
+    name = requirement.name
+    line = requirement.line
     if not name:
         yield Problem(line, "requirement without a name")
     if requirement.operation in _WITHOUT_TEXT:

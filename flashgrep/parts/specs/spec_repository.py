@@ -140,7 +140,10 @@ def get_scenario(spec: ProjectSpec, requirement: Requirement, name: str | None) 
     scenarios = requirement.scenarios
     if name is None and scenarios:
         return scenarios[0]
-    found = None if name is None else _find_by_name(scenarios, name.removeprefix("Scenario:"))
+    if name is None:
+        found = None
+    else:
+        found = _find_by_name(scenarios, name.removeprefix("Scenario:"))
     if found is None:
         names = [one.name for one in scenarios]
         raise _missing("scenario", name or "", names, spec_id=spec.id, requirement=requirement.name)
@@ -168,8 +171,16 @@ def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound
 
     near = process.extract(wanted, known, scorer=similarity, processor=_fold, limit=NEAREST, score_cutoff=NEAR_ENOUGH)
     nearest = [name for name, _, _ in near]
-    hint = f"; did you mean {nearest[0]}?" if nearest else "" if known else f"; there is no {kind}"
-    message = f"{kind} not found: {wanted}{hint}" if wanted else f"{kind} not found{hint}"
+    if nearest:
+        hint = f"; did you mean {nearest[0]}?"
+    elif known:
+        hint = ""
+    else:
+        hint = f"; there is no {kind}"
+    if wanted:
+        message = f"{kind} not found: {wanted}{hint}"
+    else:
+        message = f"{kind} not found{hint}"
     return NotFound(message, reason=f"{kind}_not_found", **{kind: wanted}, **where, nearest=nearest)
 
 
@@ -185,7 +196,10 @@ def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
     if found.encoding == "latin-1":
         problem = Problem(1, "not UTF-8: read as latin-1", "warning")
         return ProjectSpec(file, parse(found.data.decode("latin-1")), problem)
-    unreadable = None if found.binary_at is None else Problem(1, "only the part before a NUL byte can be read")
+    if found.binary_at is None:
+        unreadable = None
+    else:
+        unreadable = Problem(1, "only the part before a NUL byte can be read")
     try:
         text = found.data.decode()
     except UnicodeDecodeError as error:

@@ -136,11 +136,10 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
         yield "[the diff is cut here; raise max_tokens, or narrow it by path]"
     if "change" in result:
         change = result["change"]
-        way = (
-            f"fgrep structural-rewrite {shlex.quote(change)}"
-            if style.is_person
-            else f"structural_rewrite change={change}"
-        )
+        if style.is_person:
+            way = f"fgrep structural-rewrite {shlex.quote(change)}"
+        else:
+            way = f"structural_rewrite change={change}"
         yield f"[{result['total']} places in {result['files']} files; nothing is written yet; to write it: {way}]"
 
 
@@ -160,7 +159,10 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
         raise InvalidParams("rewrite: works on all current files at once: leave out rev and cursor", field="rewrite")
     else:  # unsaved text in an editor is not overwritten
         view = await call.host.workspace(call, params.project)
-    fresh = await view.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await view.refresh()
+    else:
+        fresh = False
     keep = await make_path_filter(view, params.include, params.exclude, params.language, below=params.path)
     position = (
         None
@@ -171,13 +173,15 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
         view, params, keep, limit=params.limit if params.rewrite is None else MOST_REWRITTEN, position=position
     )
     shown: list[StructuralHit] = []
-    budget, reached = Budget(params.max_tokens), None
+    budget = Budget(params.max_tokens)
+    reached = None
     for found in answer.files:
         hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
         # At least one match of the first file, so that each page makes progress.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
-        reached = Position(found.path, found.before + len(taken)) if taken else reached
+        if taken:
+            reached = Position(found.path, found.before + len(taken))
         if len(taken) < len(found.matches):
             break
     else:
@@ -203,7 +207,8 @@ async def _show_difference(
     for one in made["results"]:
         if one["status"] in {"failed", "conflict"}:
             raise Conflict(f"{one['file_path']}: {one['message']}", reason=one["reason_code"])
-    diff, most = made.get("diff", ""), params.max_tokens * CHARS_PER_TOKEN
+    diff = made.get("diff", "")
+    most = params.max_tokens * CHARS_PER_TOKEN
     result["next"], result["files"] = None, rewriting.files
     result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most or made.get("diff_truncated", False)
     # Only a whole change may be written: its name stands for all places, and a part would look like all of them.
@@ -229,7 +234,8 @@ async def _plan(project: Project, answer: StructuralAnswer) -> Rewriting:
         )
 
     rewriting = await project.in_turn(plan)
-    observed, most = len(rewriting.operations), project.editor.limits.batch_operations
+    observed = len(rewriting.operations)
+    most = project.editor.limits.batch_operations
     if observed > most or answer.next is not None:
         raise TooLarge(
             f"it would change {rewriting.files} files in more than {most} places",
@@ -297,7 +303,10 @@ async def _search(
     position: Position | None = None,
 ) -> StructuralAnswer:
     """Return the matches in the files as they are known now."""
-    named = choose_languages(params.language) if params.language else CODE
+    if params.language:
+        named = choose_languages(params.language)
+    else:
+        named = CODE
     if not named:
         known = ", ".join(sorted(SYNTAX))
         raise InvalidParams(f"language: no grammar to search by syntax; known are {known}", field="language")

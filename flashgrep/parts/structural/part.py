@@ -9,7 +9,10 @@ from flashgrep.parts.structural.structural_matcher import INSTALL, is_installed
 
 def check_engine() -> Iterator[CheckResult]:
     """Check whether the engine is installed: it is an optional package."""
-    installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
+    if is_installed():
+        installed = "ast-grep is installed"
+    else:
+        installed = f"not installed: {INSTALL}"
     yield CheckResult("ok", "by syntax", f"fgrep structural: {installed}")
 
 

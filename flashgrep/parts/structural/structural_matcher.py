@@ -128,7 +128,9 @@ class StructuralMatcher(Generic[KeyT]):
 
         Batches are taken from the caller while the processes work.
         """
-        idle, busy, sent = list(self._processes), deque[_Process[KeyT]](), 0
+        idle = list(self._processes)
+        busy = deque[_Process[KeyT]]()
+        sent = 0
         for batch in batches:
             sent += len(batch)
             # A further process is started only if a slot is free: waiting for one would be slower than continuing with
@@ -189,7 +191,8 @@ class _Process(Generic[KeyT]):
         """Yield the matches in each text of the batch."""
         while self._batch:
             checkpoint()
-            text, found = self._batch[0], None
+            text = self._batch[0]
+            found = None
             try:
                 found = self._read()
             except ChildEnded:

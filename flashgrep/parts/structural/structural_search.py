@@ -105,7 +105,10 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
     with expiring(question.deadline):
         try:
             # A grammar takes up to 20 ms to load.
-            names = question.languages if question.is_chosen else question.languages & find_languages(snapshot)
+            if question.is_chosen:
+                names = question.languages
+            else:
+                names = question.languages & find_languages(snapshot)
             grammars = {SYNTAX[name] for name in names}
             with StructuralMatcher[FoundText](question.pattern, question.rewrite, sorted(grammars)) as matcher:
                 literals = _choose({name: matcher.parsed[SYNTAX[name]] for name in names}, question, answer)
@@ -145,7 +148,9 @@ def _collect(
     for path, why in snapshot.table.skipped.items():
         if path not in snapshot.pending and _may_be(path, literals) and (question.keep is None or question.keep(path)):
             answer.count_skips(why)
-    room, total, reached = question.limit, 0, position
+    room = question.limit
+    total = 0
+    reached = position
     try:
         for text, found in matcher.match(_batches(snapshot, question, answer, literals)):
             path, document, language = text.key
@@ -161,7 +166,10 @@ def _collect(
             if room or total == question.limit:
                 reached = Position(path, text.after + len(matches))
             if total > question.limit:
-                answer.next = Position(path, text.after + len(matches)) if matches else reached
+                if matches:
+                    answer.next = Position(path, text.after + len(matches))
+                else:
+                    answer.next = reached
                 return
     except Expired:
         answer.next = reached
@@ -176,7 +184,8 @@ def _batches(
     """Yield batches of texts that contain everything a match needs."""
     position = question.position
     batch: list[Text[FoundText]] = []
-    size, most = 0, FIRST_BATCH
+    size = 0
+    most = FIRST_BATCH
     for path in find_files(snapshot, question, literals):
         document = snapshot.read(path)
         if document is None:
@@ -198,7 +207,9 @@ def _batches(
         size += len(data)
         if size > BATCH_BYTES or len(batch) == most:
             yield batch
-            batch, size, most = [], 0, min(2 * most, LARGEST_BATCH)
+            batch = []
+            size = 0
+            most = min(2 * most, LARGEST_BATCH)
     if batch:
         yield batch
 
@@ -248,4 +259,6 @@ def _may_be(path: bytes, literals: dict[str, list[bytes]]) -> bool:
 
 def decode(document: Document) -> str:
     """Return a document's text; each byte that is not valid text becomes one character."""
-    return document.data.decode("latin-1") if document.encoding == "latin-1" else document.data.decode("utf-8", SHOWN)
+    if document.encoding == "latin-1":
+        return document.data.decode("latin-1")
+    return document.data.decode("utf-8", SHOWN)

@@ -36,7 +36,8 @@ _EXPANDO: Final = {"c": "\U00010000", "cpp": "\U00010000", "css": "_", "nix": "_
     ("csharp", "elixir", "go", "haskell", "hcl", "kotlin", "php", "python", "ruby", "rust", "swift"), "\u00b5"
 )
 """What ast-grep substitutes for the `$` of a metavariable where identifiers cannot contain it."""
-_BODY, _CLASS = "void z(){%;}", "class z {%}"
+_BODY = "void z(){%;}"
+_CLASS = "class z {%}"
 _CONTEXTS: Final = {
     **dict.fromkeys(("c", "cpp"), (_BODY, "")),
     "go": ("package z;func z(){%}", ""),
@@ -110,7 +111,9 @@ class PatternNode:
 
     def descend(self) -> "PatternNode":
         """Return the innermost node with the same extent."""
-        return self.children[0].descend() if len(self.children) == 1 else self
+        if len(self.children) == 1:
+            return self.children[0].descend()
+        return self
 
     def literals(self) -> Iterator[str]:
         """Yield the texts of named leaves: a match has a node with exactly this text for each.
@@ -137,16 +140,23 @@ class Matcher:
     def __init__(self, pattern: str, rewrite: str | None) -> None:
         self.pattern = pattern
         self.names = list(dict.fromkeys(_META.findall(pattern)))
-        self.template = None if rewrite is None else Template(rewrite)
+        if rewrite is None:
+            self.template = None
+        else:
+            self.template = Template(rewrite)
         self.rules: dict[str, Config] = {}
         self.keeps_semicolon = not any(one.rstrip().endswith(";") for one in (pattern, rewrite or ""))
 
     def parse(self, language: str) -> tuple[str, bool, list[str]]:
         """Return the properties of the pattern in a language, in the form of ``structural_matcher.ParsedPattern``."""
-        unknown = {name for _, name, _ in self.template.parts}.difference(self.names) if self.template else set()
+        if self.template:
+            unknown = {name for _, name, _ in self.template.parts}.difference(self.names)
+        else:
+            unknown = set()
         if unknown:
             return f"it has no ${min(unknown)}, which the rewrite has", False, []
-        problem, is_broken = "", False
+        problem = ""
+        is_broken = False
         rules: list[Rule] = []
         nodes: list[PatternNode] = []
         expando = _EXPANDO.get(language, "$")
@@ -172,13 +182,18 @@ class Matcher:
             with contextlib.suppress(Exception):  # not a pattern there either, for example `$$$A`
                 selected.find({"rule": rule})
                 if is_broken:  # the pattern parsed alone would only be a guess
-                    rules, nodes = [], []
+                    rules = []
+                    nodes = []
                 rules.append(rule)
                 nodes.append(PatternNode.of(selected, expando))
-                problem, is_broken = "", False
+                problem = ""
+                is_broken = False
         if not problem:
             self.rules[language] = {"rule": rules[0] if len(rules) == 1 else {"any": rules}}
-        literals = set.intersection(*(set(node.literals()) for node in nodes)) if nodes else set()
+        if nodes:
+            literals = set.intersection(*(set(node.literals()) for node in nodes))
+        else:
+            literals = set()
         return problem, is_broken, sorted(literals)
 
     def match(self, language: str, text: str, after: int, most: int) -> dict[str, Any]:
@@ -189,7 +204,8 @@ class Matcher:
 
     def describe(self, text: str, node: SgNode) -> dict[str, Any]:
         """Return a match: offsets in characters, lines and columns from 1, metavariables and the replacement."""
-        start, end = node.range().start, node.range().end
+        start = node.range().start
+        end = node.range().end
         spans = {name: span for name in self.names if (span := capture(node, name)) is not None}
         match: dict[str, Any] = {
             "start_line": start.line + 1,
@@ -211,8 +227,13 @@ class Matcher:
 def capture(node: SgNode, name: str) -> tuple[int, int] | None:
     """Return the span of a metavariable's value in characters; None: it has no value."""
     one = node.get_match(name)
-    many = [one] if one is not None else node.get_multiple_matches(name)
-    return (many[0].range().start.index, many[-1].range().end.index) if many else None
+    if one is not None:
+        many = [one]
+    else:
+        many = node.get_multiple_matches(name)
+    if many:
+        return (many[0].range().start.index, many[-1].range().end.index)
+    return None
 
 
 def select(context: str, written: str, language: str) -> SgNode | None:
@@ -228,7 +249,10 @@ def select(context: str, written: str, language: str) -> SgNode | None:
         if node.text() == written and span.start.index == start:
             while len(node.children()) == 1:
                 node = node.children()[0]
-            first = root.find(kind=node.kind()) if node.is_named() else None
+            if node.is_named():
+                first = root.find(kind=node.kind())
+            else:
+                first = None
             return node if first is not None and first.text() == written else None
         nodes += [child for child in node.children() if child.range().end.index > start]
     return None
@@ -243,7 +267,8 @@ def main() -> None:
     """Answer requests until standard input ends."""
     limit_memory(MEMORY_BYTES)
     os.nice(5)
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    source = sys.stdin.buffer
+    sink = sys.stdout.buffer
     question = read_frame(source)
     if question is None:
         return

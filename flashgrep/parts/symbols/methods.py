@@ -157,10 +157,15 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
         yield f"{result['results'][0]['role']} in:"
 
     def describe(hit: SymbolHit) -> str:
-        kind, role, text = hit.get("kind", ""), hit["role"], hit.get("signature") or hit["symbol_name"]
+        kind = hit.get("kind", "")
+        role = hit["role"]
+        text = hit.get("signature") or hit["symbol_name"]
         if style.is_person:
             return f"{hit['column']}:{' '.join(filter(None, [role, kind]))}: {text}"
-        within = f" in {hit['container']}" if hit.get("container") else ""
+        if hit.get("container"):
+            within = f" in {hit['container']}"
+        else:
+            within = ""
         if role == "definition":
             return f"{kind}{within} {text}"
         if is_said:
@@ -170,7 +175,10 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
     for has_body, hits in groupby(result["results"], key=lambda hit: "body" in hit):
         if has_body:  # its signature is in it
             for hit in hits:
-                within = f" in {hit['container']}" if hit.get("container") else ""
+                if hit.get("container"):
+                    within = f" in {hit['container']}"
+                else:
+                    within = ""
                 yield f"{style.path(hit)}:{span(hit)} {hit.get('kind', '')}{within}"
                 yield style.text(hit["body"])
             continue
@@ -199,7 +207,10 @@ async def _ask(
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(call, project, params.rev)
-    fresh = await workspace.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
     keep = await make_path_filter(
         workspace, params.include, params.exclude, params.language, among.nested, below=params.path
     )
@@ -368,9 +379,15 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     Use it before you read a long file. A single line number means: up to the next entry.
     """
     workspace = await open_view(call, params)
-    fresh = await workspace.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
     max_chars = (params.max_tokens or OUTLINE_TOKENS) * CHARS_PER_TOKEN
-    below = await resolve_path(workspace, params.path) if params.path else b""
+    if params.path:
+        below = await resolve_path(workspace, params.path)
+    else:
+        below = b""
     paths: Sequence[bytes] | None = None
     if below:
         paths = workspace.paths(PathFilter((), (), under=below))
@@ -399,7 +416,10 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
     files: dict[bytes, list[str]] = {}
     for entry in made.entries:
         checkpoint()
-        span = f"{entry.line}" if entry.line == entry.end_line else f"{entry.line}-{entry.end_line}"
+        if entry.line == entry.end_line:
+            span = f"{entry.line}"
+        else:
+            span = f"{entry.line}-{entry.end_line}"
         line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
         files.setdefault(entry.path, []).append(line)
     return {
@@ -420,10 +440,14 @@ def _format_structure(
 ) -> OutlineResult:
     """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
     made = Outline()
-    room = MOST_ENTRIES if params.max_tokens is None else params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
+    if params.max_tokens is None:
+        room = MOST_ENTRIES
+    else:
+        room = params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
     files: list[OutlineFile] = []
     for path, symbols in open_all(source, paths, made):
-        columns, entries = Columns(symbols.lines, params.position_encoding), list[OutlineEntry]()
+        columns = Columns(symbols.lines, params.position_encoding)
+        entries = list[OutlineEntry]()
         for index, depth in nest(symbols, everything=params.everything):
             if not room:
                 made.left_out += 1
@@ -471,8 +495,14 @@ async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResul
     Use it first in unfamiliar code.
     """
     workspace = await open_view(call, params)
-    fresh = await workspace.refresh() if params.fresh else False
-    below = await resolve_path(workspace, params.path) if params.path else b""
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
+    if params.path:
+        below = await resolve_path(workspace, params.path)
+    else:
+        below = b""
     if below and not workspace.paths(PathFilter((), (), under=below)):
         missing = NotFound(f"no file to map at: {params.path}", reason="path_not_found", target_path=params.path)
         raise await tell_near(workspace, missing, params.path)

@@ -95,7 +95,10 @@ def find_name_at(
         raise InvalidRange(f"line {line} is past the end (the file has {last})", lines=last)
     start, text = found
     at = find_column(text, column, encoding)
-    root = tree_of(symbols) if at is not None else None
+    if at is not None:
+        root = tree_of(symbols)
+    else:
+        root = None
     for offset in () if at is None else (start + at, start + at - 1):
         if start <= offset < start + len(text) and (span := _name_at(symbols, root, offset)) is not None:
             return NameAtPosition(path, symbols, *span, root, _module_at(symbols, root, span[0]))
@@ -104,7 +107,8 @@ def find_name_at(
 
 def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
     """Return the offset where a line (from 1) begins, and its bytes without the line end; None: no such line."""
-    data, lines = symbols.data, symbols.lines
+    data = symbols.data
+    lines = symbols.lines
     if line > lines.line(len(data)):
         return None
     start = lines.start(line)
@@ -130,9 +134,14 @@ def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int,
     extra = re.escape(LANGUAGES[symbols.language].word)
     if root is None:
         before = re.search(rb"[\w\x80-\xff%s]*\Z" % extra, symbols.data[max(0, offset - MOST_NAME) : offset])
-        start = offset - len(before[0]) if before else offset
+        if before:
+            start = offset - len(before[0])
+        else:
+            start = offset
         word = symbols.word_at(start).encode("utf-8", "replace")
-        return (start, start + len(word)) if word and symbols.role(start) is not None else None
+        if word and symbols.role(start) is not None:
+            return (start, start + len(word))
+        return None
     node = root.descendant_for_byte_range(offset, offset + 1)
     if node is not None and _module_at(symbols, root, offset):
         return node.start_byte, node.end_byte
@@ -155,7 +164,8 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
     if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
         return ""
     # "Up to the offset": at ``b`` of ``a.b.c`` the module is ``a.b``.
-    start, outer = leaf.start_byte, around.parent
+    start = leaf.start_byte
+    outer = around.parent
     if leaf.type not in _MODULE_TEXTS:
         if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
             return ""
@@ -180,7 +190,8 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
         around = symbols.parent(around)
     if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
         return None
-    row, found = symbols.row(outermost), None
+    row = symbols.row(outermost)
+    found = None
     # The offsets of the word are indexed; a walk over the tree would visit every node.
     for at in symbols.words(name.encode(), fold=False):
         checkpoint()
@@ -189,7 +200,10 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
         if at < row[NAME_END] or symbols.index_at(at) >= 0:
             continue
         leaf = root.descendant_for_byte_range(at, at + 1)
-        declaring = _declaring(leaf) if leaf is not None else None
+        if leaf is not None:
+            declaring = _declaring(leaf)
+        else:
+            declaring = None
         if leaf is not None and declaring is not None and _is_seen(declaring, offset):
             found = leaf, declaring
     return found

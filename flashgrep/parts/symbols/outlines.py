@@ -106,7 +106,8 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
 def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
     """Yield what a file defines, in order of position."""
     for index, depth in nest(symbols, everything=everything):
-        found, kind = symbols.defined(index), symbols.kind(index)
+        found = symbols.defined(index)
+        kind = symbols.kind(index)
         signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
         if kind in _VALUES and _BROUGHT.search(signature) and not everything:
             continue
@@ -129,7 +130,8 @@ def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]
             continue
         if kind in _FUNCTIONS and not everything:
             size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
-            helpers_to = row[END] if size < LONG_FUNCTION else helpers_to
+            if size < LONG_FUNCTION:
+                helpers_to = row[END]
         yield index, len(ends)
         ends.append(row[END])
 

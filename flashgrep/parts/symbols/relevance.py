@@ -162,7 +162,8 @@ class RankedSearch(Search):
                 most = DEFINITIONS if tier < _LED else WINDOW_HITS
                 if len(starts) >= WINDOW_FILES or len(window) >= most:
                     yield starts[0], window, matches
-                    window, starts = [], []
+                    window = []
+                    starts = []
         except Expired:
             self.answer.complete = False
             if window:
@@ -177,15 +178,20 @@ class RankedSearch(Search):
         definers = self._definers
         for tier, path in sorted((tier_of(path) + _DEFINING, path) for path in definers.defining) if definers else ():
             # Not counted as read here: the file is yielded again later.
-            document = self.snapshot.read(path) if self._is_asked(tier, path) else None
+            if self._is_asked(tier, path):
+                document = self.snapshot.read(path)
+            else:
+                document = None
             if definers is None or not isinstance(document, Document):
                 continue
             if (kept := self._kept_bytes + len(document.data)) <= KEPT_BYTES:
                 self._kept_bytes, self._kept[path] = kept, document
-            data, lines = document.data, list[LineMatch]()
+            data = document.data
+            lines = list[LineMatch]()
             for start in sorted(definers.definitions(path, document)):
                 end = data.find(b"\n", start)
-                text, wanted = data[start:] if end < 0 else data[start:end], self.question.spans is not None
+                text = data[start:] if end < 0 else data[start:end]
+                wanted = self.question.spans is not None
                 for line in self.matcher.lines(text, all_spans=wanted):
                     number = data.count(b"\n", 0, start) + 1
                     spans = tuple((low + start, high + start) for low, high in line.spans)
@@ -220,8 +226,12 @@ class RankedSearch(Search):
 
     def files(self) -> Iterator[bytes]:
         """Yield the files that may match: first defining files and those with that name, then the rest by tier."""
-        snapshot, places = self.snapshot, self.places
-        leading = self._definers.paths if self._definers else frozenset()
+        snapshot = self.snapshot
+        places = self.places
+        if self._definers:
+            leading = self._definers.paths
+        else:
+            leading = frozenset()
         tiers = snapshot.table.columns[places, TIER]
         first = sorted((tier_of(path) + _LED, path) for path in leading)
         unchanged = ((tier, path) for tier in range(TIERS) for path in snapshot.unchanged_paths(places[tiers == tier]))
@@ -232,7 +242,8 @@ class RankedSearch(Search):
 
     def _is_asked(self, tier: int, path: bytes) -> bool:
         """Return whether a file is in the question's scope and not on earlier pages."""
-        keep, position = self.question.keep, self.question.position
+        keep = self.question.keep
+        position = self.question.position
         return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
 
 
@@ -284,7 +295,8 @@ class Definers:
         """Return the starts of the lines in which a file defines one of the names, and how certainly."""
         if path not in self._known:
             packed = None
-            version, reader = self._snapshot.indexed_version(path), self._snapshot.reader
+            version = self._snapshot.indexed_version(path)
+            reader = self._snapshot.reader
             if version is not None and reader is not None:
                 with suppress(table.Declined):
                     packed = table.read_row(reader.packed_symbols([version[0]]).get(version[0]))
@@ -312,7 +324,8 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         return None
     asked = frozenset(name.encode() for name in names)
     text_ids = sorted({text_id for name in names for text_id in snapshot.reader.defining(name)})
-    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, TEXT_ID]
+    paths = snapshot.table.paths
+    numbers = snapshot.table.columns[places, TEXT_ID]
     changed = set(snapshot.changed_paths())
     is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (numbers <= snapshot.parsed_to)
     defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
@@ -330,11 +343,16 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     # the order of pages must not depend on the parser's progress.
     unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
     if len(unknown.difference(snapshot.unsaved)) > MOST_PARSED:
-        return Definers(snapshot, asked, defining, called) if going_on else None
+        if going_on:
+            return Definers(snapshot, asked, defining, called)
+        return None
     for path in unknown:
         checkpoint()
         document = snapshot.read(path)
-        text = document.data.lower() if isinstance(document, Document) else b""
+        if isinstance(document, Document):
+            text = document.data.lower()
+        else:
+            text = b""
         if not isinstance(document, Document) or not any(name.lower() in text for name in asked):
             continue
         if len(text) <= MOST_PARSED_BYTES or path in snapshot.unsaved:
@@ -363,5 +381,6 @@ def find_definitions(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[
         name = symbols.data[row[NAME] : row[NAME_END]]
         if name.lower() in folded:
             how = _BY_KIND.get(KINDS[row[KIND]], Definition.DEFINED)
-            how = max(how, Definition.DECLARED) if row[DECLARES] else how
+            if row[DECLARES]:
+                how = max(how, Definition.DECLARED)
             yield row[NAME], how if name in names else max(how, Definition.OTHER_CASE)

@@ -89,13 +89,16 @@ class _File(NamedTuple):
     @classmethod
     def read(cls, path: bytes, symbols: FileSymbols, number_of: defaultdict[bytes, int]) -> "_File":
         """Read what a map needs of a file; signatures are made later, for the few definitions that are shown."""
-        data, language, definitions = symbols.data, LANGUAGES[symbols.language], []
+        data = symbols.data
+        language = LANGUAGES[symbols.language]
+        definitions = []
         scopes: list[tuple[int, int, str, str]] = []  # around the row: where each ends, its row, name and kind
         for row, column in enumerate(symbols.rows):
             checkpoint()
             while scopes and scopes[-1][0] <= column[START]:
                 scopes.pop()
-            kind, name = KINDS[column[KIND]], data[column[NAME] : column[NAME_END]].decode("utf-8", "replace")
+            kind = KINDS[column[KIND]]
+            name = data[column[NAME] : column[NAME_END]].decode("utf-8", "replace")
             _, around, owner, outer = scopes[-1] if scopes else (0, -1, "", "")
             scopes.append((column[END], row, name, kind))
             # Definitions inside a function are local to it.
@@ -137,7 +140,10 @@ class _Mentions:
 
     def of_name(self, name: str) -> float:
         """Return a name's weight: higher if the name, or a word of it, was mentioned."""
-        words = {name.lower(), *(word.decode() for word in split_words(name.encode()))} if self._names else set()
+        if self._names:
+            words = {name.lower(), *(word.decode() for word in split_words(name.encode()))}
+        else:
+            words = set()
         return _MENTIONED if words & self._names else 1.0
 
     def of_path(self, path: bytes) -> float:
@@ -178,7 +184,8 @@ def repository_map(
     for file in files:
         checkpoint()
         if file.path in inside:
-            path, is_test = file.path, tier_of(file.path) >= TEST
+            path = file.path
+            is_test = tier_of(file.path) >= TEST
             keyed = (((is_test, -scores[path, one.row], path, one.row), one) for one in file.definitions)
             ranked_files.append(sorted(keyed, key=itemgetter(0)))
     opened: dict[bytes, ReadResult] = {}
@@ -194,7 +201,8 @@ def repository_map(
         lines = {}  # a method is shown below its type
         for depth, row in enumerate([one.row] if one.around < 0 else [one.around, one.row]):
             if row not in shown[path]:
-                place, signature = symbols.defined(row), clip(symbols.signature(row), MOST_SIGNATURE)
+                place = symbols.defined(row)
+                signature = clip(symbols.signature(row), MOST_SIGNATURE)
                 entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
                 lines[row] = entry
                 max_chars -= entry.size
@@ -233,7 +241,10 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
         for name, count in (file.marked | named).items():
             # The square root: a hundred uses in one file say less than one use in each of a hundred files.
             weight = weights.get((file.family, name), 0.0) * count**0.5
-            found = defined[file.family, name] if weight else []
+            if weight:
+                found = defined[file.family, name]
+            else:
+                found = []
             # A name that the file itself defines refers to that definition.
             found = [pair for pair in found if pair[0] == user] or found
             # A method is unlikely if the file does not name its type.
@@ -263,7 +274,9 @@ def pagerank(edges: Floats, start: Floats) -> Floats:
 
     Edges of a node to itself are not followed, but get their share of its rank.
     """
-    source, target, weight = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2]
+    source = edges[:, 0].astype(np.int64)
+    target = edges[:, 1].astype(np.int64)
+    weight = edges[:, 2]
     is_own = source == target
     out = np.bincount(source, np.where(is_own, 0.0, weight), len(start))
     inner = np.bincount(source, np.where(is_own, weight, 0.0), len(start))

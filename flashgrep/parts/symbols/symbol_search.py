@@ -141,14 +141,20 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
         NotFound: no definition exists; the error has ``near`` names, or locations outside ``under``.
 
     """
-    keep = PathFilter((), (), under=under) if under else None
+    if under:
+        keep = PathFilter((), (), under=under)
+    else:
+        keep = None
     question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep)
     answer = SymbolSearch(source, question).run()
     for found in sorted(answer.results, key=lambda found: (found.order, bool(found.occurrence.container))):
         alike = [one for one in answer.results if one is not found and one.occurrence.kind != "heading"]
         others = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in alike[:SUGGESTED]]
         return BestDefinition(found.path, found.occurrence.start_line, found.occurrence.end_line, others)
-    elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results if under else []
+    if under:
+        elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results
+    else:
+        elsewhere = []
     near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
     message += f"; near: {', '.join(near)}" if near else ""
@@ -173,7 +179,8 @@ class SymbolSearch:
         self._question = question
         self._qualifiers, self._name = split_name(question.name)
         if not self._name:
-            self._qualifiers, self._name = [], question.name
+            self._qualifiers = []
+            self._name = question.name
         self.answer = SymbolAnswer()
         self._found: set[_Place] = set()
         self._is_counted = True
@@ -182,14 +189,18 @@ class SymbolSearch:
 
     def run(self) -> SymbolAnswer:
         """Answer the question; after a deadline, return what was found so far with ``complete`` False."""
-        question, places = self._question, self._found
+        question = self._question
+        places = self._found
         try:
             with expiring(question.deadline):
                 for place in self._places():
                     places.add(place)
         except Expired:
             self.answer.complete = False
-        self.answer.total = len(places) if self._is_counted else None
+        if self._is_counted:
+            self.answer.total = len(places)
+        else:
+            self.answer.total = None
         defined = sum(place.rank == RANK["definition"] for place in places)
         if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
             self.answer.namesakes = defined
@@ -210,7 +221,10 @@ class SymbolSearch:
             if question.match == "exact" and not question.roles and not question.kinds:
                 paths = self._source.candidates(self._name, fold=question.fold)
                 kept = (path for path in paths if question.keep is None or question.keep(path))
-                until = None if question.deadline is None else question.deadline + SHOWING_SECONDS
+                if question.deadline is None:
+                    until = None
+                else:
+                    until = question.deadline + SHOWING_SECONDS
                 with suppress(Expired), expiring(until):
                     for text in filter(None, map(self._source.read, islice(kept, MOST_OPENED))):
                         checkpoint()
@@ -235,7 +249,9 @@ class SymbolSearch:
         return list(dict.fromkeys(spelled))
 
     def _places(self) -> Iterator[_Place]:
-        name, fold, source = self._name, self._question.fold, self._source
+        name = self._name
+        fold = self._question.fold
+        source = self._source
         match self._question.match:
             case "exact":
                 yield from self._find_by_name(name, 0.0, fold=fold)
@@ -297,12 +313,16 @@ class SymbolSearch:
 
     def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
         """Yield the files that may have a name: all together, or in groups of MOST_OPENED, defining files first."""
-        roles, source = self._question.roles, self._source
+        roles = self._question.roles
+        source = self._source
         if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
             yield defining
             return
         paths = source.candidates(name, fold=fold, whole=True)
-        defining = source.defining(name, prefix=False) if len(paths) > MOST_OPENED else None
+        if len(paths) > MOST_OPENED:
+            defining = source.defining(name, prefix=False)
+        else:
+            defining = None
         if defining is None:
             yield paths
             return
@@ -328,11 +348,14 @@ class SymbolSearch:
                 for index, name in symbols.beginning(start, fold=fold):
                     checkpoint()
                     # A name that is in no table yet is reported when its changed file is first opened.
-                    own, known = name.lower(), window.known
+                    own = name.lower()
+                    known = window.known
                     is_new = known is not None and own not in known and path not in looked_at
                     if window.names is not None and own not in window.names and not is_new:
                         continue
-                    role, size, at = symbols.defined_role(index), len(name), symbols.row(index)[NAME]
+                    role = symbols.defined_role(index)
+                    size = len(name)
+                    at = symbols.row(index)[NAME]
                     if self._is_wanted(symbols, at, role) and self._is_meant(path, symbols, at, role, size):
                         yield _Place(number, RANK[role], tier_of(path), float(len(name.decode())), path, at, size)
                 if window.known is not None:
@@ -371,14 +394,16 @@ class SymbolSearch:
                 paths.update(source.defining(name, prefix=False) or ())
             if len(paths) >= OPENED_TOGETHER:
                 yield from cut(paths, names, known)
-                names, paths = set(), set()
+                names = set()
+                paths = set()
         yield from cut(paths, names, known)
 
     def _open_files(
         self, paths: Iterable[bytes], holds: Callable[[bytes], bool]
     ) -> Iterator[tuple[bytes, FileSymbols]]:
         """Yield the files in the question's scope whose text contains the name."""
-        keep, answer = self._question.keep, self.answer
+        keep = self._question.keep
+        answer = self.answer
         for path in paths:
             if keep is not None and not keep(path):
                 continue
@@ -412,7 +437,8 @@ class SymbolSearch:
         if symbols is None or isinstance(symbols, Skipped):
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
-        index, order = symbols.index_at(place.offset), (place.window, place.rank, place.tier, place.unlike)
+        index = symbols.index_at(place.offset)
+        order = (place.window, place.rank, place.tier, place.unlike)
         columns: tuple[int, int] | None = None
         if self._question.encoding is not None:
             counted = Columns(symbols.lines, self._question.encoding)
@@ -420,7 +446,8 @@ class SymbolSearch:
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
             return FoundSymbol(path, symbols.language, occurrence, line, "", order, columns=columns)
-        signature, doc = symbols.signature(index), symbols.documentation(index)
+        signature = symbols.signature(index)
+        doc = symbols.documentation(index)
         body: list[str] = []
         room = self._question.body_chars if occurrence.role == "definition" else 0
         for number in range(occurrence.start_line, occurrence.end_line + 1 if room else 0):
@@ -436,7 +463,10 @@ class SymbolSearch:
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
     """Return a function that checks whether a text contains a name."""
     # Searching bytes is far cheaper than opening the symbols of a file without the name.
-    wanted = name.encode().lower() if fold else name.encode()
+    if fold:
+        wanted = name.encode().lower()
+    else:
+        wanted = name.encode()
     return lambda data: wanted in (data.lower() if fold else data)
 
 

@@ -93,7 +93,8 @@ class SnapshotSource:
 
     def __init__(self, snapshot: Snapshot, asked: bytes | None = None) -> None:
         """``asked``: the file with the position asked about, whose syntax tree is kept with its symbols."""
-        self._snapshot, self._asked = snapshot, asked
+        self._snapshot = snapshot
+        self._asked = asked
         self._proposed: list[bytes] = []
         self.read_files: dict[bytes, FileStat | None] = {}
         """The version of each file that was read; None: it did not exist."""
@@ -116,8 +117,12 @@ class SnapshotSource:
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
         """Return the files that may contain a text, by path; ``whole``: as a whole name."""
         pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
-        reader, files = self._snapshot.reader, self._snapshot.table
-        text_ids = reader.candidates(pattern.grams()) if reader else None
+        reader = self._snapshot.reader
+        files = self._snapshot.table
+        if reader:
+            text_ids = reader.candidates(pattern.grams())
+        else:
+            text_ids = None
         if reader is None or text_ids is None:
             return self.paths()
         if whole:
@@ -139,13 +144,21 @@ class SnapshotSource:
         """Return defined names with a prefix, folded, as far as they are known without parsing."""
         own = set(self._snapshot.table.texts().tolist())  # a store also has names of other projects
         reader = self._snapshot.reader
-        found = reader.defined_names(own, start, limit) if reader else []
+        if reader:
+            found = reader.defined_names(own, start, limit)
+        else:
+            found = []
         for path in self._snapshot.unsaved:  # a name being typed is not saved yet
-            symbols = self.open(path) if path in self._snapshot.pending else None
+            if path in self._snapshot.pending:
+                symbols = self.open(path)
+            else:
+                symbols = None
             if isinstance(symbols, FileSymbols):
                 names = (symbols.name(index).lower() for index in range(len(symbols.rows)))
                 found = [*found, *(name for name in names if name.startswith(start.lower()))]
-        return list(dict.fromkeys(found)) if self._snapshot.unsaved else found
+        if self._snapshot.unsaved:
+            return list(dict.fromkeys(found))
+        return found
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file with its symbols; stored ones only if the file is unchanged since it was indexed."""
@@ -154,9 +167,13 @@ class SnapshotSource:
         self.read_files[path] = stat
         if document is None or isinstance(document, Skipped):
             return document
-        data, version = document.data, snapshot.indexed_version(path)
+        data = document.data
+        version = snapshot.indexed_version(path)
         is_same = version is not None and stat is not None and version[1:] == (stat.size, stat.mtime_ns)
-        row = self._stored_row(path, version[0]) if version and is_same else None
+        if version and is_same:
+            row = self._stored_row(path, version[0])
+        else:
+            row = None
         try:
             row = table.read_row(row)
         except table.Declined as declined:  # a grammar that crashed or hung must not run here again
@@ -186,16 +203,21 @@ class SnapshotSource:
     @LazyAttribute
     def by_paths(self) -> dict[Hashable, Any]:
         """Return the cache of results that depend only on the set of files."""
-        table, pending = self._snapshot.table, self._snapshot.pending
+        table = self._snapshot.table
+        pending = self._snapshot.pending
         is_as_stored = len(pending) <= _MOST_COMPARED and all(
             self._snapshot.has(path) == (table.find(path) is not None) for path in pending
         )
-        return table.by_paths if is_as_stored else {}
+        if is_as_stored:
+            return table.by_paths
+        return {}
 
     def _add_changes(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these positions of the table and all changed files, by path."""
         unchanged = list(self._snapshot.unchanged_paths(places))
-        return sorted([*unchanged, *self._snapshot.changed_paths()]) if self._snapshot.pending else unchanged
+        if self._snapshot.pending:
+            return sorted([*unchanged, *self._snapshot.changed_paths()])
+        return unchanged
 
     def _stored_row(self, path: bytes, text_id: int) -> bytes | None:
         """Return the stored symbols of a text; those of the files proposed next are read with them."""
@@ -207,7 +229,10 @@ class SnapshotSource:
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
-            rows = self._snapshot.reader.packed_symbols(text_ids) if self._snapshot.reader else {}
+            if self._snapshot.reader:
+                rows = self._snapshot.reader.packed_symbols(text_ids)
+            else:
+                rows = {}
             # All at once: a question goes through its files in order and rarely returns.
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()
@@ -315,7 +340,10 @@ def _read_once(kept: TextCache[ValueT], symbols: FileSymbols, make: Callable[[],
 
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     """Return a text with its symbols, packed or parsed."""
-    language = packed_language(given) if isinstance(given, bytes) else given.language
+    if isinstance(given, bytes):
+        language = packed_language(given)
+    else:
+        language = given.language
     # A row may turn out to be damaged when it is unpacked; the result of parsing must not be mixed up with it.
     return _symbols.find_or_make((language, data, type(given)), len(data), lambda: FileSymbols(given, data))
 
@@ -327,9 +355,12 @@ def imports_of(symbols: FileSymbols) -> FileImports:
 
 def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     """Return the scopes of a file in one of the languages ``SCOPED``; None if it cannot be parsed in time."""
-    language, data = symbols.language, symbols.data
+    language = symbols.language
+    data = symbols.data
     found = _read_once(_scopes, symbols, lambda: read_scopes(path, language, data))
-    return found if found is None or found.path == path else found.at(path, data)
+    if found is None or found.path == path:
+        return found
+    return found.at(path, data)
 
 
 def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int], ...]) -> FileScopes | None:
@@ -337,23 +368,33 @@ def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int
 
     def read() -> FileScopes | None:
         found = read_scopes(path, symbols.language, symbols.data, part)
-        return None if found is None else found.without_text()
+        if found is None:
+            return None
+        return found.without_text()
 
     size = sum(end - start for start, end in part)
     kept = _scopes.find_or_make((symbols.language, symbols.digest, part), size, read)
-    return None if kept is None else kept.at(path, symbols.data)
+    if kept is None:
+        return None
+    return kept.at(path, symbols.data)
 
 
 def tree_of(symbols: FileSymbols) -> Node | None:
     """Return the root of a text's syntax tree; None if no grammar can parse it, or not in time."""
 
     def parse() -> Node | None:
-        grammar, data = LANGUAGES[symbols.language].symbols, symbols.data
+        grammar = LANGUAGES[symbols.language].symbols
+        data = symbols.data
         if grammar == SCRIPTS:
             grammar, data = read_scripts(symbols.language, data)
         try:
-            parsed_by = None if grammar == WORDS else grammar_of(grammar)
-            return None if parsed_by is None else parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).tree.root_node
+            if grammar == WORDS:
+                parsed_by = None
+            else:
+                parsed_by = grammar_of(grammar)
+            if parsed_by is None:
+                return None
+            return parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).tree.root_node
         except (NoGrammar, ParseTimeout):
             return None
 

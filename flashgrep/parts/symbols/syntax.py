@@ -60,7 +60,9 @@ async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
         return [{"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind} for one in find_folds(root)]
 
     found = await _ask_tree(call, params, find)
-    return {"results": [], "reason": found} if isinstance(found, str) else {"results": found}
+    if isinstance(found, str):
+        return {"results": [], "reason": found}
+    return {"results": found}
 
 
 class FilePlaceParams(Params):
@@ -99,16 +101,25 @@ async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> Enclosing
     """List the syntax around places of a file: the name, the expression, the statement, the function, and so on."""
 
     def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
-        columns, found = Columns(symbols.lines, params.position_encoding), []
+        columns = Columns(symbols.lines, params.position_encoding)
+        found = []
         for place in params.places:
             line = read_line(symbols, place.line)
-            at = None if line is None else find_column(line[1], place.column, params.position_encoding)
-            around = [] if line is None or at is None else find_around(root, line[0] + at)
+            if line is None:
+                at = None
+            else:
+                at = find_column(line[1], place.column, params.position_encoding)
+            if line is None or at is None:
+                around = []
+            else:
+                around = find_around(root, line[0] + at)
             found.append([columns.range(*span) for span in around])
         return found
 
     found = await _ask_tree(call, params, find)
-    return {"results": [[] for _ in params.places], "reason": found} if isinstance(found, str) else {"results": found}
+    if isinstance(found, str):
+        return {"results": [[] for _ in params.places], "reason": found}
+    return {"results": found}
 
 
 HANDLERS: tuple[Handler, ...] = (folds, enclosing)
@@ -127,7 +138,12 @@ async def _ask_tree(
         symbols = SnapshotSource(snapshot, path).open(path)
         if isinstance(symbols, Skipped):
             return symbols.reason
-        root = None if symbols is None else tree_of(symbols)
-        return "no_language" if symbols is None or root is None else find(symbols, root)
+        if symbols is None:
+            root = None
+        else:
+            root = tree_of(symbols)
+        if symbols is None or root is None:
+            return "no_language"
+        return find(symbols, root)
 
     return await view.in_thread(look)

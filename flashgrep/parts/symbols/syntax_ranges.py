@@ -62,7 +62,8 @@ def _find_folds(root: Node) -> Iterator[Fold]:
         node, depth = waiting.pop()
         yield from _find_runs(node)
         for child in node.children:
-            first, last = child.start_point.row, _last_row(child)
+            first = child.start_point.row
+            last = _last_row(child)
             if first == last:  # nothing in it spans two lines
                 continue
             if depth < MOST_DEPTH:
@@ -85,20 +86,29 @@ def _find_runs(node: Node) -> Iterator[Fold]:
     for child in [*node.children, None]:
         own: FoldKind = "region"
         if child is not None:
-            own = "comment" if _is_comment(child) else "imports" if _IMPORT.search(child.type) else "region"
+            if _is_comment(child):
+                own = "comment"
+            elif _IMPORT.search(child.type):
+                own = "imports"
+            else:
+                own = "region"
         if child is not None and own == kind and child.start_point.row == last + 1:
             last = _last_row(child)
             continue
         if kind != "region" and last > first:
             yield Fold(first, last, kind)
         if child is not None:
-            kind, first, last = own, child.start_point.row, _last_row(child)
+            kind = own
+            first = child.start_point.row
+            last = _last_row(child)
 
 
 def _last_row(node: Node) -> int:
     """Return the last line of a node; a line that the node only reaches at column 0 does not count."""
     end = node.end_point
-    return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
+    if end.column == 0 and end.row > node.start_point.row:
+        return end.row - 1
+    return end.row
 
 
 def _is_comment(node: Node) -> bool:

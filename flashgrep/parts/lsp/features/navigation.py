@@ -61,13 +61,16 @@ async def page_references(
     server: "Server", uri: str, position: types.Position, **more: Any
 ) -> AsyncIterator[tuple[Folder, list[dict[str, Any]], dict[str, Any]]]:
     """Yield the references of the symbol at a position, page by page, each with the whole answer."""
-    cursor, count, limit = None, 0, FIRST_PAGE
+    cursor = None
+    count = 0
+    limit = FIRST_PAGE
     while count < MOST_REFERENCES:
         going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
         folder, answer = await ask_about(server, "references", uri, position, limit=limit, **going_on, **more)
         yield folder, answer["results"], answer
         count += len(answer["results"])
-        cursor, limit = answer.get("next"), PAGE
+        cursor = answer.get("next")
+        limit = PAGE
         if not cursor:
             return
 
@@ -75,12 +78,16 @@ async def page_references(
 async def hover(server: "Server", params: types.HoverParams) -> types.Hover | None:
     """Return the signature and documentation of the symbol at a position."""
     _, found = await ask_about(server, "hover", params.text_document.uri, params.position)
-    signature, documentation = found["signature"], found["documentation"][:MOST_DOCUMENTATION]
+    signature = found["signature"]
+    documentation = found["documentation"][:MOST_DOCUMENTATION]
     if not signature and not documentation:
         return None
     client = server.client_capabilities.text_document
     formats = (client and client.hover and client.hover.content_format) or []
-    where = range_of(found["range"]) if found["range"] else None
+    if found["range"]:
+        where = range_of(found["range"])
+    else:
+        where = None
     if types.MarkupKind.Markdown not in formats:
         text = "\n\n".join(filter(None, (signature, documentation)))
         return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text), where)
@@ -88,8 +95,14 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
     fence = "```"
     while fence in signature or fence in documentation:
         fence += "`"
-    head = f"{fence}{found['language']}\n{signature}\n{fence}" if signature else ""
-    body = f"{fence}text\n{documentation}\n{fence}" if documentation else ""
+    if signature:
+        head = f"{fence}{found['language']}\n{signature}\n{fence}"
+    else:
+        head = ""
+    if documentation:
+        body = f"{fence}text\n{documentation}\n{fence}"
+    else:
+        body = ""
     text = "\n\n".join(filter(None, (head, body, SOURCE)))
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
 

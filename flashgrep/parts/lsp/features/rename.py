@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 REQUEST_FAILED: Final = -32803
 SURE: Final = 0.6
 """Least confidence of a use that is renamed without confirmation."""
-KNOWN, PERHAPS = "flashgrep", "flashgrep-unsure"
+KNOWN = "flashgrep"
+PERHAPS = "flashgrep-unsure"
 MOST_NAME: Final = 200
 
 
@@ -31,7 +32,9 @@ async def prepare_rename(server: "Server", params: types.PrepareRenameParams) ->
 
 async def rename(server: "Server", params: types.RenameParams) -> types.WorkspaceEdit:
     """Return the edits that rename a definition and its uses."""
-    uri, place, name = params.text_document.uri, params.position, params.new_name
+    uri = params.text_document.uri
+    place = params.position
+    name = params.new_name
     folder, found = await find_definition(server, uri, place)
     old = found["symbol_name"]
     check_name(name, old)
@@ -81,7 +84,10 @@ async def find_definition(server: "Server", uri: str, position: types.Position) 
         why = found.get("detail") or "there is no name here"
         raise JsonRpcException(f"flashgrep: {why}", REQUEST_FAILED)
     if len(meant) > 1 or meant[0]["confidence"] < SURE:
-        why = f"it may be any of {len(meant)} definitions" if len(meant) > 1 else "its definition is uncertain"
+        if len(meant) > 1:
+            why = f"it may be any of {len(meant)} definitions"
+        else:
+            why = "its definition is uncertain"
         raise JsonRpcException(f"flashgrep: cannot rename {found['symbol_name']}: {why}", REQUEST_FAILED)
     return folder, found
 

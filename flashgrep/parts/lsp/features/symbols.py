@@ -77,7 +77,8 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
     def take(folder: Folder, hits: list[dict[str, Any]]) -> None:
         made = []
         for hit in hits:
-            uri, line = uri_of(find_path(folder.root or "", hit)), hit["line_number"] - 1
+            uri = uri_of(find_path(folder.root or "", hit))
+            line = hit["line_number"] - 1
             start, end = ({"line": line, "character": hit[column] - 1} for column in ("column", "end_column"))
             key = (uri, line, start["character"])
             if key not in seen:

@@ -198,13 +198,17 @@ class MeaningIndex(ProjectService):
     def change_embedding(self, embedding: str) -> None:
         """Use the vectors of the new settings as soon as there are enough."""
         with self._lock:
-            self._embedding, self._known = embedding, None
+            self._embedding = embedding
+            self._known = None
             self._configured.add(embedding)
 
     def forget_index(self) -> None:
         """Release everything: the index was deleted."""
         with self._lock:
-            self._known, self._vectors, self._file, self._texts = None, None, "", None
+            self._known = None
+            self._vectors = None
+            self._file = ""
+            self._texts = None
 
     def rest(self, seconds: float) -> bool:
         """Release what is quick to load again, if nobody has asked for this long; return whether it was released."""
@@ -241,9 +245,11 @@ class MeaningIndex(ProjectService):
         try:
             wanted = self._embedder(self._embedding)
         except ProviderUnavailable as error:
-            problem, found = str(error), None
+            problem = str(error)
+            found = None
         else:
-            problem, found = "", sets.get(wanted.name)
+            problem = ""
+            found = sets.get(wanted.name)
             # The same name with another dimension is another model.
             is_same = found is not None and found.dims == wanted.dims
             if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
@@ -297,19 +303,23 @@ def weigh_words(
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
         having = {word: int(counting[numbers_in(lists, len(counting))].sum()) for word, lists in found.items()}
-    families, most = dict[str, Family](), max(1, texts.chunks)
+    families = dict[str, Family]()
+    most = max(1, texts.chunks)
     for word, others in forms.items():
         # A form is as rare as all forms of the word together; the word itself loses nothing.
         of_form = rules.form * idf(most, sum(having.get(one, 0) for one in (word, *others)))
         families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(others, of_form)
     used: dict[str, WordLists] = {}
-    room, room_of_forms = rules.common_words, rules.common_forms
+    room = rules.common_words
+    room_of_forms = rules.common_forms
     # The rarest words say most and cost least; the first is used however common it is.
     for word, chunks in sorted(having.items(), key=itemgetter(1)):
         if word not in forms:
             room_of_forms -= chunks
+        elif used.keys() & forms.keys():
+            room = room - chunks
         else:
-            room = room - chunks if used.keys() & forms.keys() else max(0, room - chunks)
+            room = max(0, room - chunks)
         if (room if word in forms else room_of_forms) >= 0:
             used[word] = found[word]
     return WeighedWords(families, used)
@@ -333,7 +343,8 @@ class CandidateSearch:
 
     def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
         """Return chunks found by either side, each with both values if known, in the files' order."""
-        known, most = self.known, self.rules.candidates
+        known = self.known
+        most = self.rules.candidates
         # By words: BM25 of all chunks at once; the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
         asked = ([(found.used[word], of[word]) for word in of if word in found.used] for of in found.families.values())
@@ -341,7 +352,8 @@ class CandidateSearch:
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             least = np.partition(scores[numbers], -most)[-most]
-            better, equal = numbers[scores[numbers] > least], numbers[scores[numbers] == least]
+            better = numbers[scores[numbers] > least]
+            equal = numbers[scores[numbers] == least]
             order = np.argsort(self._places_of(known.chunks, equal), kind="stable")
             numbers = np.concatenate([better, equal[order[: most - len(better)]]])
         lexical = dict(zip(_keys(*known.chunks.locate(numbers)), scores[numbers].tolist(), strict=True))
@@ -349,7 +361,10 @@ class CandidateSearch:
             return self._sort([Candidate(key, value, 0.0) for key, value in lexical.items()])
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
-        among = None if self.allowed is None and known.rows.is_dense else mark_counting(known.rows, self.allowed)
+        if self.allowed is None and known.rows.is_dense:
+            among = None
+        else:
+            among = mark_counting(known.rows, self.allowed)
         near = known.vectors.nearest(question, most, partial(self._places_of, known.rows), among)
         keys = _keys(*known.rows.locate(near.rows))
         similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}

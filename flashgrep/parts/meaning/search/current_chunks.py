@@ -61,7 +61,8 @@ def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wante
 
 def list_chunks(snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
     """Return chunks of the selected files, by path and line, without copies."""
-    files, pending = snapshot.table, snapshot.pending
+    files = snapshot.table
+    pending = snapshot.pending
     unchanged = (path for path in files.paths if path not in pending and path not in files.skipped)
     paths = (path for path in sorted({*unchanged, *snapshot.changed_paths()}) if keep is None or keep(path))
     return _take_distinct((found for path in paths for found in read_chunks(snapshot, path)), limit, wanted)
@@ -82,7 +83,8 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     document = snapshot.read(path)
     if not isinstance(document, Document):
         return
-    data, chunks = document.data, None
+    data = document.data
+    chunks = None
     version = snapshot.indexed_version(path)
     if version is not None and snapshot.reader is not None:
         chunks = snapshot.reader.chunks_of_texts([version[0]]).get(version[0])

@@ -231,7 +231,9 @@ def stem_of(word: str) -> str:
     # ``stopping`` and ``stop``; but ``class`` and ``call`` keep both letters.
     if len(stem) > _LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "sl":
         stem = stem[:-1]
-    return stem[:-1] if len(stem) > _LEAST_STEM and stem[-1] in "ie" else stem
+    if len(stem) > _LEAST_STEM and stem[-1] in "ie":
+        return stem[:-1]
+    return stem
 
 
 @dataclass(slots=True)
@@ -289,7 +291,10 @@ def query_words(text: str) -> list[str]:
 def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
     """Return a question, with the weight (idf) of each of its words."""
     kind = classify_query(text)
-    last = re.split(r"\.|::|->|#", text.strip().removesuffix("()"))[-1] if kind == "symbol" else ""
+    if kind == "symbol":
+        last = re.split(r"\.|::|->|#", text.strip().removesuffix("()"))[-1]
+    else:
+        last = ""
     about = (bool(words.search(text)) for words in (_ABOUT_TESTS, _ABOUT_PROSE, _ABOUT_DATA))
     return AnalyzedQuery(kind, weights, last, *about)
 
@@ -312,9 +317,15 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     elif most_lexical <= 0 < weight:
         weight = 1.0
     for one in candidates:
-        lexical = one.lexical / most_lexical if most_lexical > 0 else 0.0
+        if most_lexical > 0:
+            lexical = one.lexical / most_lexical
+        else:
+            lexical = 0.0
         # Negative similarity counts as zero: it must not reduce the other side's score.
-        similar = max(0.0, one.similarity) / most_similar if most_similar > 0 else 0.0
+        if most_similar > 0:
+            similar = max(0.0, one.similarity) / most_similar
+        else:
+            similar = 0.0
         one.score = weight * similar + (1 - weight) * lexical
     return weight
 
@@ -367,7 +378,10 @@ def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
     if query.kind == "path":
         return 1.0
     nature = _nature(path)
-    factor = 1.0 if nature.tier == TEST and query.about_tests else rules.of_tier(nature.tier)
+    if nature.tier == TEST and query.about_tests:
+        factor = 1.0
+    else:
+        factor = rules.of_tier(nature.tier)
     for applies, less in (
         (nature.stub, rules.stub),
         (nature.header, rules.header),
@@ -375,8 +389,12 @@ def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
     ):
         factor *= less if applies else 1.0
     if nature.substance == "prose":
-        return factor if query.about_prose else factor * rules.prose
-    return factor * rules.data if nature.substance == "data" and not query.about_data else factor
+        if query.about_prose:
+            return factor
+        return factor * rules.prose
+    if nature.substance == "data" and not query.about_data:
+        return factor * rules.data
+    return factor
 
 
 class _Nature(NamedTuple):
@@ -393,7 +411,12 @@ class _Nature(NamedTuple):
 def _nature(path: bytes) -> _Nature:
     tier = tier_of(path)
     if tier == SOURCE:  # among sources, examples count like tests
-        tier = VENDORED if _VENDORED.search(path) else TEST if _EXAMPLE.search(path) else SOURCE
+        if _VENDORED.search(path):
+            tier = VENDORED
+        elif _EXAMPLE.search(path):
+            tier = TEST
+        else:
+            tier = SOURCE
     return _Nature(
         tier,
         _STUB.search(path) is not None,

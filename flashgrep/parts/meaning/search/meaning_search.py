@@ -134,11 +134,13 @@ class MeaningSearch:
             Damaged: the index is not as it was written.
 
         """
-        rules, share = self._question.rules, self._question.semantic_weight
+        rules = self._question.rules
+        share = self._question.semantic_weight
         candidates = self._recall()
         self._cut_changes()
         candidates += self._score_changes()
-        share = semantic_share(self._query.kind, rules) if share is None else share
+        if share is None:
+            share = semantic_share(self._query.kind, rules)
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal candidates keep the order of their files.
         candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: -one.score)
@@ -156,19 +158,22 @@ class MeaningSearch:
     # Candidates of the index
 
     def _recall(self) -> list[Candidate]:
-        answer, question = self._answer, self._question
+        answer = self._answer
+        question = self._question
         forms = {word: forms_of(word) for word in query_words(question.text)}
         with self._index.open(self._snapshot) as opened:
             if opened is None:
                 self._weigh({word: {word: 1.0} | dict.fromkeys(forms[word], question.rules.form) for word in forms})
                 self._unready = self._snapshot.table.texts()
                 return []
-            known, texts = opened.known, opened.texts
+            known = opened.known
+            texts = opened.texts
             self._known = known
             asked = dict.fromkeys(chain(forms, *forms.values()))
             found = weigh_words(forms, opened.find_words([*asked]), known, texts, question.rules)
             self._weigh(found.families)
-            answer.problem, answer.damaged = known.problem, known.damaged
+            answer.problem = known.problem
+            answer.damaged = known.damaged
             if known.embedder is not None and known.vectors is not None:
                 started = time.perf_counter()
                 try:
@@ -194,35 +199,50 @@ class MeaningSearch:
     def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts to search in the index; None: all. Note those that are read instead."""
         keep = self._question.keep
-        there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
+        if keep:
+            there = find_allowed_texts(self._snapshot, keep)
+        else:
+            there = texts.there
         # Texts without vectors would lose to texts with vectors, so a few are embedded for this question.
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
-        unembedded = texts.unembedded if are_few else texts.unembedded[:0]
+        if are_few:
+            unembedded = texts.unembedded
+        else:
+            unembedded = texts.unembedded[:0]
         unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
-        self._unready = unready[np.isin(unready, there)] if len(unready) else unready
+        if len(unready):
+            self._unready = unready[np.isin(unready, there)]
+        else:
+            self._unready = unready
         # All may be searched if nothing else is stored: no filter, no old versions, and no text to read instead.
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
-        return there[~np.isin(there, self._unready)] if len(self._unready) else there
+        if len(self._unready):
+            return there[~np.isin(there, self._unready)]
+        return there
 
     def _give_up_vectors(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
         """Answer this question, and those in the next seconds, by words only."""
         self._vector = None
         answer = self._answer
-        answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
+        answer.ranked_by = "words"
+        answer.problem = problem
+        answer.damaged = damaged
         self._index.fail(known, problem, damaged=damaged)
 
     # Files whose current version is not stored
 
     def _cut_changes(self) -> None:
         """Cut the most recently changed files or, if there are too many, those with most of the question's words."""
-        snapshot, keep = self._snapshot, self._question.keep or (lambda _: True)
+        snapshot = self._snapshot
+        keep = self._question.keep or (lambda _: True)
         marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
         texts = self._unready[::-1].tolist()
         self._answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
         if self._answer.unseen:
-            files, waiting = snapshot.table, set(texts)
+            files = snapshot.table
+            waiting = set(texts)
             ranked = rank_files(snapshot, self._question.text)
             places = [at for path in ranked if path not in marks and (at := files.find(path)) is not None]
             likely = dict.fromkeys(text_id for text_id in files.columns[places, TEXT_ID].tolist() if text_id in waiting)
@@ -271,7 +291,10 @@ class MeaningSearch:
             # A text may have been cut again between the search and this lookup.
             if text_id in paths and place < len(self._chunks[text_id]):
                 chunk = self._chunks[text_id][place]
-                one.path, one.name, one.defines, one.kind = paths[text_id], chunk.name, chunk.defines, chunk.kind
+                one.path = paths[text_id]
+                one.name = chunk.name
+                one.defines = chunk.defines
+                one.kind = chunk.kind
                 described.append(one)
         return described
 
@@ -300,8 +323,13 @@ class MeaningSearch:
             one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
 
     def _collect(self, ranked: list[Candidate]) -> None:
-        question, reranker, chunks = self._question, self._question.reranker, list[FoundChunk]()
-        most = question.limit if reranker is None else max(question.limit, reranker.top)
+        question = self._question
+        reranker = self._question.reranker
+        chunks = list[FoundChunk]()
+        if reranker is None:
+            most = question.limit
+        else:
+            most = max(question.limit, reranker.top)
         for one in ranked:
             if len(chunks) == most:
                 break

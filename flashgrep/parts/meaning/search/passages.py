@@ -75,8 +75,13 @@ class Passage:
     def fit(self, size: int) -> Excerpt | None:
         """Return the whole or, if that is too long, head and chunk; None if these take more bytes than ``size``."""
         if self.text:
-            return Excerpt(self.text, (self.part,)) if len(self.text) <= size else None
-        spans = [self.part] if self.head is None else [self.head, self.part]
+            if len(self.text) <= size:
+                return Excerpt(self.text, (self.part,))
+            return None
+        if self.head is None:
+            spans = [self.part]
+        else:
+            spans = [self.head, self.part]
         # The whole first: a complete function needs no second call.
         for shown in ([self.whole], spans):
             code = self.leave_out_asides(shown)
@@ -137,7 +142,8 @@ class Passage:
 
     def _show(self, spans: Sequence[Span]) -> Excerpt:
         """Return the text of some of the lines; a marker line names the omitted ones."""
-        texts, at = list[str](), self.whole[0]
+        texts = list[str]()
+        at = self.whole[0]
         for first, last in spans:
             if first > at:
                 texts.append(f"… {at}-{first - 1}")
@@ -154,7 +160,10 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
 
     A comment stands for the definition it documents, which is shown in its place.
     """
-    lines = symbols.lines if symbols is not None else Lines(data)
+    if symbols is not None:
+        lines = symbols.lines
+    else:
+        lines = Lines(data)
     part = (chunk.start_line, chunk.end_line)
     # Other text on the chunk's lines means that it was cut inside a long line, which whole lines cannot show.
     beside = data[lines.start(part[0]) : chunk.start] + data[chunk.end : lines.start(part[1] + 1)]
@@ -163,15 +172,20 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     if symbols is None:
         return Passage(lines=lines, part=part, whole=part)
     table = symbols.parsed.definitions
-    starts, ends = table[:, START], table[:, END]
+    starts = table[:, START]
+    ends = table[:, END]
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
     around = (np.isin(table[:, KIND], _CALLABLES) & is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
     # The shortest enclosing function is the innermost.
-    index = int(around[(ends - starts)[around].argmin()]) if len(around) else _find_below_comment(symbols, chunk)
+    if len(around):
+        index = int(around[(ends - starts)[around].argmin()])
+    else:
+        index = _find_below_comment(symbols, chunk)
     if index < 0:
         return Passage(lines=lines, part=part, whole=part, asides=_find_asides(symbols, part))
-    first, last = lines.line(int(starts[index])), lines.line(int(ends[index]) - 1)
+    first = lines.line(int(starts[index]))
+    last = lines.line(int(ends[index]) - 1)
     head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
     if not len(around):
         part = (min(head[1] + 1, last), last)
@@ -189,7 +203,8 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
 
 def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
     """Return the function or type that begins below a chunk that is mostly a comment; -1: there is none."""
-    table, skips = symbols.parsed.definitions, symbols.parsed.skips
+    table = symbols.parsed.definitions
+    skips = symbols.parsed.skips
     shared = np.minimum(skips[:, 1], chunk.end) - np.maximum(skips[:, 0], chunk.start)
     at = int(skips[:, 0].searchsorted(chunk.end)) - 1
     if 2 * int(shared[shared > 0].sum()) < chunk.end - chunk.start or symbols.data[skips[at, 1] : chunk.end].strip():
@@ -213,12 +228,16 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
 
     A comment has its lines to itself. A quoted text counts if it is documentation: after a colon, in Python.
     """
-    data, lines, skips = symbols.data, symbols.lines, symbols.parsed.skips
+    data = symbols.data
+    lines = symbols.lines
+    skips = symbols.parsed.skips
     low, high = skips[:, 0].searchsorted([lines.start(span[0]), lines.start(span[1] + 1)])
     comments = list[list[int]]()
     for start, end in skips[low:high].tolist():
-        first, last = lines.line(start), lines.line(end - 1)
-        before, after = data[lines.start(first) : start], data[end : lines.start(last + 1)]
+        first = lines.line(start)
+        last = lines.line(end - 1)
+        before = data[lines.start(first) : start]
+        after = data[end : lines.start(last + 1)]
         if not _OPENS.fullmatch(before) or after.strip(_CLOSES):
             continue
         above = data[max(0, lines.start(first) - _LOOK_BACK) : lines.start(first)].rstrip()
@@ -235,4 +254,6 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
             asides.append((shown + 1, last))
     # If the comments are nearly everything, they are what was found, and are shown.
     is_all = sum(last - first + 1 for first, last in comments) > span[1] - span[0]
-    return () if is_all else tuple(asides)
+    if is_all:
+        return ()
+    return tuple(asides)

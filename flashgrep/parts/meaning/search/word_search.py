@@ -58,13 +58,19 @@ def forms_of(word: str) -> tuple[str, ...]:
     if len(word) <= _SHORTEST or not word.isalpha():
         return ()
     bases = [word]
-    rest = word.removesuffix("ed") if word.endswith("ed") else word.removesuffix("ing")
+    if word.endswith("ed"):
+        rest = word.removesuffix("ed")
+    else:
+        rest = word.removesuffix("ing")
     if word.endswith(("ies", "ied")):
         bases = [f"{word[:-3]}y"]
     elif rest != word and not rest.endswith("e") and not _VOWELS.isdisjoint(rest):
         is_doubled = rest[-1:] == rest[-2:-1] and not rest.endswith(("l", "s", "z"))
         # If the letters do not decide, both: ``hid`` and ``hide`` for ``hiding``.
-        bases = [rest[:-1]] if is_doubled else [rest, f"{rest}e"]
+        if is_doubled:
+            bases = [rest[:-1]]
+        else:
+            bases = [rest, f"{rest}e"]
     elif word.endswith(("ches", "shes", "sses", "xes", "zes")):
         bases = [word[:-2], word[:-1]]
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -77,7 +83,10 @@ def forms_of(word: str) -> tuple[str, ...]:
             forms |= {base, f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"}
         else:
             stops = base[-1] not in _VOWELS | set("hwxys") and base[-2] in _VOWELS and base[-3] not in _VOWELS
-            stem = base + base[-1] if stops and len(base) <= _LONGEST_DOUBLED else base
+            if stops and len(base) <= _LONGEST_DOUBLED:
+                stem = base + base[-1]
+            else:
+                stem = base
             forms |= {base, base + ("es" if base.endswith(_HISSING) else "s"), f"{stem}ed", f"{stem}ing"}
     return tuple(sorted(forms - {word}))
 
@@ -93,7 +102,9 @@ def covered_share(families: Iterable[Family], text: bytes) -> float:
     there = words_of(b" ".join(names))
     had = sum(max((weight for word, weight in family.items() if word in there), default=0.0) for family in families)
     total = sum(max(family.values()) for family in families)
-    return had / total if total > 0 else 0.0
+    if total > 0:
+        return had / total
+    return 0.0
 
 
 def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
@@ -106,7 +117,10 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
     for score, path in _score_files(snapshot, words, answer):
         if len(answer.results) == limit:
             break
-        document = snapshot.read(path) if keep is None or keep(path) else None
+        if keep is None or keep(path):
+            document = snapshot.read(path)
+        else:
+            document = None
         if isinstance(document, Document):
             count, line = _find_best_line(document.data, [(word,) for word in words])
             if count > 0:
@@ -140,7 +154,8 @@ def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 
 
     A line has a word if it has one of its spellings.
     """
-    best, start = (-2, 0, 0, b""), 0
+    best = (-2, 0, 0, b"")
+    start = 0
     for number, line in enumerate(data.split(b"\n"), first):
         folded = line.lower()
         count = sum(any(map(folded.count, word)) for word in words)
@@ -178,7 +193,8 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
 
 def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
     """Return unchanged files with their BM25 relative to the best; a word counts once per text, as with grams."""
-    text_ids, sizes = snapshot.table.columns[:, TEXT_ID], snapshot.table.columns[:, SIZE].astype(np.float32)
+    text_ids = snapshot.table.columns[:, TEXT_ID]
+    sizes = snapshot.table.columns[:, SIZE].astype(np.float32)
     texts = np.unique(text_ids[text_ids > 0])
     if snapshot.reader is None or not len(texts):
         return []

@@ -46,9 +46,12 @@ class WalkState:
         """Make one hop; return whether there is more to follow."""
         if self._table is None:
             self.root = snapshot.root.path
-            self._table, self._pending, self._unsaved = weakref.ref(snapshot.table), snapshot.pending, snapshot.unsaved
+            self._table = weakref.ref(snapshot.table)
+            self._pending = snapshot.pending
+            self._unsaved = snapshot.unsaved
         source = SnapshotSource(snapshot)
-        more, read = research.advance(source), source.read_files
+        more = research.advance(source)
+        read = source.read_files
         is_same = all(self.files[path] == read[path] for path in self.files.keys() & read.keys())
         self.is_one_state = self.is_one_state and is_same and self._is_of(snapshot)
         self.files |= read
@@ -93,4 +96,6 @@ def keep_walk(question: Hashable, research: Research, reading: WalkState) -> Non
 def find_walk(question: Hashable, snapshot: Snapshot) -> Research | None:
     """Return the cached walk of a question if it is still current; do not modify it."""
     found = _walks.find((snapshot.root.path, question))
-    return found[0] if found is not None and found[1].is_current(snapshot) else None
+    if found is not None and found[1].is_current(snapshot):
+        return found[0]
+    return None

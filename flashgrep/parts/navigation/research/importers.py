@@ -22,7 +22,8 @@ def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
     asked = [part for part in _PARTS.split(written) if part]
     if not asked:
         return []
-    last, found = asked[-1].encode("utf-8", "surrogateescape"), list[bytes]()
+    last = asked[-1].encode("utf-8", "surrogateescape")
+    found = list[bytes]()
     for path in paths:
         if last not in path:
             continue
@@ -52,7 +53,8 @@ def find_importers(
 def _follow_imports(
     path: bytes, symbols: FileSymbols, module: Definition, names: Names
 ) -> Iterator[tuple[int, Resolution]]:
-    known, seen = names.imports_of(path), set[int]()
+    known = names.imports_of(path)
+    seen = set[int]()
     folder = module.path.rpartition(b"/")[0] + b"/"
     written = [*(one for several in known.names.values() for one in several), *known.stars]
     tried = [(one.offset, one.module) for one in (*written, *known.exports.values(), *known.export_stars)]
@@ -63,7 +65,10 @@ def _follow_imports(
         texts = ((start, symbols.data[start:end]) for start, end in symbols.parsed.statements.tolist())
         tried += [(start, dotted.decode()) for start, text in texts for dotted in _DOTTED.findall(text)]
     for offset, one in sorted(tried):
-        found = names.find_module(path, symbols.language, one) if one and offset not in seen else None
+        if one and offset not in seen:
+            found = names.find_module(path, symbols.language, one)
+        else:
+            found = None
         if found is not None and found in (module.path, folder):
             seen.add(offset)
             yield offset, Resolution(PROVEN, "import")

@@ -151,12 +151,16 @@ class Research:
     @property
     def _lines(self) -> re.Match[str] | None:
         """The file and lines, if the question is the impact of lines."""
-        return _LINES.fullmatch(self.question.names[0]) if self.question.kind == "impact" else None
+        if self.question.kind == "impact":
+            return _LINES.fullmatch(self.question.names[0])
+        return None
 
     @property
     def lines_path(self) -> str | None:
         """The file whose lines were asked about, as written in the question."""
-        return self._lines[1] if self._lines is not None else None
+        if self._lines is not None:
+            return self._lines[1]
+        return None
 
     @property
     def missing_names(self) -> list[str]:
@@ -181,7 +185,8 @@ class Research:
 
     def advance(self, source: SymbolSource) -> bool:
         """Make one hop, after finding the roots in the first call; return whether there is more to follow."""
-        kind, is_first = self.question.kind, not self.hop
+        kind = self.question.kind
+        is_first = not self.hop
         if is_first:
             self._definitions = Definitions(source, never=frozenset({"package"}))
             self.skipped = self._definitions.skipped
@@ -194,16 +199,21 @@ class Research:
         # Opened files are kept, but candidates come from the new state.
         self._definitions.source = source  # each hop sees the project as it is then
         self.hop += 1
-        frontier, self._frontier = self._frontier, []
+        frontier = self._frontier
+        self._frontier = []
         for definition in self._ahead:
             self._follow_outward(definition, "call")
         self.left_out += max(0, len(self._frontier) - MOST_FRONTIER)
-        self._ahead, self._frontier = self._frontier[:MOST_FRONTIER], []
+        self._ahead = self._frontier[:MOST_FRONTIER]
+        self._frontier = []
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
         frontier = frontier[:MOST_FRONTIER]
         follow = self._find_overrides if kind == "overrides" else self._follow_inward
         # In a hierarchy, other subtypes of a base were not asked about.
-        below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
+        if self.is_inward:
+            below = [one for one in frontier if one.key not in self._bases]
+        else:
+            below = []
         for module in [one for one in below if one.index < 0]:
             self._follow_importers(module)
         for name, targets in group_by_name(one for one in below if one.index >= 0).items():
@@ -219,7 +229,8 @@ class Research:
         more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
         if kind == "path":
             ways = self.graph.find_shortest_paths(self.goals, self.roots)
-            self.is_reached, more = bool(ways), more and not ways
+            self.is_reached = bool(ways)
+            more = more and not ways
             if not more:  # everything off the path is irrelevant
                 self.graph.keep(ways, [*self.goals, *self.roots])
         return more
@@ -227,7 +238,8 @@ class Research:
     def release_files(self) -> None:
         """Release what is only needed to follow further edges."""
         del self._definitions, self._ancestors, self._names
-        self._frontier, self._ahead = [], []
+        self._frontier = []
+        self._ahead = []
 
     def _find_uses_by_name(self, kind: Kind) -> None:
         """Find the uses of a name that is not defined here: for example a library's protocol."""
@@ -245,13 +257,17 @@ class Research:
         """The symbols that answer the question; what was asked about is included if an edge leads to it."""
         nodes = self.graph.nodes
         ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
-        known = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
+        if self.question.kind == "hierarchy":
+            known = set()
+        else:
+            known = {key for key in ends if key != UNDEFINED}
         return known | {key for key, node in nodes.items() if node.hop}
 
     # Roots
 
     def _find_roots(self) -> None:
-        kind, names = self.question.kind, self.question.names
+        kind = self.question.kind
+        names = self.question.names
         if kind == "unknown":
             self.roots = []
         elif (lines := self._lines) is not None:
@@ -312,7 +328,9 @@ class Research:
         """Find the users of definitions with one name."""
         resolver = self._make_resolver(name)
         for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
-            is_base, is_told, vague = role == "implementation", False, None
+            is_base = role == "implementation"
+            is_told = False
+            vague = None
             resolve = partial(resolver.resolve_base, use) if is_base else resolver.resolver_of(use)
             for target in targets:
                 resolution = resolve(target)
@@ -321,7 +339,8 @@ class Research:
                 if not self._is_shown(resolution):
                     vague = resolution
                     continue
-                is_told, user = True, self._user_of(use, role)
+                is_told = True
+                user = self._user_of(use, role)
                 # The node before the edge: a node over the limit gets no edge.
                 is_new = self._add(user)
                 if user.key in self.graph.nodes:
@@ -380,7 +399,8 @@ class Research:
         """Find what a definition calls, or its base types."""
         if user.index < 0:
             return
-        symbols, offsets = user.symbols, user.symbols.parsed.marked(mark)
+        symbols = user.symbols
+        offsets = user.symbols.parsed.marked(mark)
         indexes = [one.index for one in find_overloads(user)]
         if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
             # Calling a type runs its constructors, not everything in it.
@@ -390,7 +410,8 @@ class Research:
         inside = [offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows]
         for offset in chain.from_iterable(one.tolist() for one in inside):
             use = Use(user.path, symbols, offset)
-            word, role = symbols.word_at(offset), _ROLES[mark]
+            word = symbols.word_at(offset)
+            role = _ROLES[mark]
             if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
                 for target in (
                     one.definition for one in meant if one.definition and not (one.is_instance or one.is_variable)
@@ -430,7 +451,10 @@ class Research:
         seen = set(waiting)
         while waiting:
             called, only = waiting.pop()
-            paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False, whole=True)
+            if only is not None:
+                paths = [only]
+            else:
+                paths = self._definitions.source.candidates(called, fold=False, whole=True)
             may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):
                 if only is None and len(seen) < MOST_ALIASES:

@@ -44,7 +44,10 @@ class GenericAliases(Expressions):
         if definition is None or definition.kind != "type" or definition.language not in ECMA:
             return ()
         own, node = self.node_of(definition)
-        parameters = node.child_by_field_name("type_parameters") if node is not None else None
+        if node is not None:
+            parameters = node.child_by_field_name("type_parameters")
+        else:
+            parameters = None
         if own is None or node is None or parameters is None:
             return ()
         names = (own.text(one.child_by_field_name("name") or one) for one in parts_of(parameters))
@@ -69,7 +72,8 @@ class GenericAliases(Expressions):
 
     def _infer_part(self, file: FileScopes, left: Node | None, right: Node | None, name: str, given: Given) -> Values:
         """Return what ``infer NAME`` in the pattern ``right`` stands for, given the compared type ``left``."""
-        left, right = _strip(left), _strip(right)
+        left = _strip(left)
+        right = _strip(right)
         if left is None or right is None or name not in _INFER.findall(file.text(right)):
             return ()
         if right.type == "infer_type":
@@ -89,7 +93,9 @@ class GenericAliases(Expressions):
                 pairs += zip(*typed, strict=False)
             return distinct(value for one in pairs for value in self._infer_part(file, *one, name, given))
         is_result = result is not None and name in _INFER.findall(file.text(result))
-        return self.call(self._evaluate_with(file, left, given), 0) if is_result else ()
+        if is_result:
+            return self.call(self._evaluate_with(file, left, given), 0)
+        return ()
 
 
 def _strip(node: Node | None) -> Node | None:
@@ -141,7 +147,10 @@ class Callbacks(GenericAliases, ABC):
                 yield file, typed
             return
         called = around.parent if around.type == "arguments" else None
-        callee = called.child_by_field_name("function") if called is not None else None
+        if called is not None:
+            callee = called.child_by_field_name("function")
+        else:
+            callee = None
         if called is None or callee is None:
             return
         at = parts_of(around).index(function)
@@ -159,13 +168,22 @@ class Callbacks(GenericAliases, ABC):
             return
         if node.type in {"variable_declarator", "public_field_definition", "pair"}:
             node = node.child_by_field_name("value") or node
-        body = node.child_by_field_name("body") if value.is_instance else None
-        signatures = [node] if body is None else [part for part in parts_of(body) if part.type == "call_signature"]
+        if value.is_instance:
+            body = node.child_by_field_name("body")
+        else:
+            body = None
+        if body is None:
+            signatures = [node]
+        else:
+            signatures = [part for part in parts_of(body) if part.type == "call_signature"]
         yield from ((file, one) for one in signatures[:_MOST_SIGNATURES])
 
     def _find_element(self, file: FileScopes, typed: Node, behind: int) -> Iterator[Typed]:
         """Yield the type of one argument; ``behind``: its index in the rest parameter, or -1 if it is not in one."""
-        inner = parts_of(typed)[0] if typed.type == "type_annotation" and parts_of(typed) else typed
+        if typed.type == "type_annotation" and parts_of(typed):
+            inner = parts_of(typed)[0]
+        else:
+            inner = typed
         if behind < 0:
             yield file, inner
         elif inner.type == "tuple_type":
@@ -183,7 +201,10 @@ class Callbacks(GenericAliases, ABC):
             for part in parts_of(typed):
                 yield from self._find_signatures(file, part, depth + 1)
         elif typed.type in {"type_identifier", "generic_type", "nested_type_identifier"}:
-            head = parts_of(typed)[0] if typed.type == "generic_type" else typed
+            if typed.type == "generic_type":
+                head = parts_of(typed)[0]
+            else:
+                head = typed
             for value in self.infer(file, head):
                 where, node = self.node_of(value.definition) if value.definition is not None else (None, None)
                 if where is None or node is None:
@@ -202,5 +223,7 @@ def _nth_type(signature: Node, at: int) -> tuple[Node, int] | None:
         is_rest = pattern is not None and pattern.type == "rest_pattern"
         if number == at or (is_rest and number <= at):
             typed = part.child_by_field_name("type")
-            return None if typed is None else (typed, at - number if is_rest else -1)
+            if typed is None:
+                return None
+            return (typed, at - number if is_rest else -1)
     return None

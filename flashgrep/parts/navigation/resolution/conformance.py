@@ -79,7 +79,9 @@ def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Def
             around = one.symbols.parent(one.index)
             key = (one.path, around) if around >= 0 else (one.path.rpartition(b"/")[0], one.owner)
             owned.setdefault(key, (one, set()))[1].add(one.name)
-    found, looked_at, left_out = list[tuple[Definition, Resolution]](), 0, 0
+    found = list[tuple[Definition, Resolution]]()
+    looked_at = 0
+    left_out = 0
     for method, has in sorted(owned.values(), key=lambda pair: -len(pair[1])):
         checkpoint()
         owner = names.owner_of(method)

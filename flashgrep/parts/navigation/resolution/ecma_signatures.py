@@ -33,14 +33,19 @@ class Signature(NamedTuple):
 
 def may_implement(own: Definition, asked: Definition) -> bool:
     """Whether, by the text of two methods, one may implement the other."""
-    data, start = own.symbols.data, own.symbols.row(own.index)[NAME]
+    data = own.symbols.data
+    start = own.symbols.row(own.index)[NAME]
     if _HIDDEN.search(data, max(0, start - _MOST_BEFORE), start):
         return False
     if own.kind != "method":
         field = _FIELD.match(data, own.symbols.row(own.index)[NAME_END])
-        parts = _read_union(field[1].decode("utf-8", "replace")) if field is not None else frozenset[str]()
+        if field is not None:
+            parts = _read_union(field[1].decode("utf-8", "replace"))
+        else:
+            parts = frozenset[str]()
         return not parts or not parts <= _OWN
-    given, wanted = read_signature(own), read_signature(asked)
+    given = read_signature(own)
+    wanted = read_signature(asked)
     if given is None or wanted is None:
         return True
     if given.needed > len(wanted.parameters) and not wanted.has_rest:
@@ -62,18 +67,27 @@ def may_implement(own: Definition, asked: Definition) -> bool:
 
 def read_signature(method: Definition) -> Signature | None:
     """Return a method's signature; None for overloads, or if the text is not plain."""
-    symbols, around = method.symbols, method.symbols.parent(method.index)
+    symbols = method.symbols
+    around = method.symbols.parent(method.index)
     alike = sum(symbols.parent(index) == around for index in symbols.defining(method.name))
     start = symbols.row(method.index)[NAME_END]
     text = symbols.data[start : start + _MOST].decode("utf-8", "replace")
-    opening = _OPENING.match(text) if alike == 1 else None
-    at = opening.end() if opening is not None else len(text)
+    if alike == 1:
+        opening = _OPENING.match(text)
+    else:
+        opening = None
+    if opening is not None:
+        at = opening.end()
+    else:
+        at = len(text)
     if text.startswith("<", at):
         _, at = _split(text, at)
     parts, end = _split(text, at)
     if not end:
         return None
-    types, needed, has_rest = list[frozenset[str]](), 0, False
+    types = list[frozenset[str]]()
+    needed = 0
+    has_rest = False
     for part in parts:
         plain = _PARAMETER.fullmatch(part)
         if plain is not None and plain[1] == "this":
@@ -89,7 +103,9 @@ def read_signature(method: Definition) -> Signature | None:
 
 def _split(text: str, start: int) -> tuple[list[str], int]:
     """Return the content of a bracket split at commas, and its end; 0: it contains strings or comments."""
-    depth, parts, since = 0, list[str](), start + 1
+    depth = 0
+    parts = list[str]()
+    since = start + 1
     for at in range(start, len(text)):
         sign = text[at]
         if sign in "'\"`/":
@@ -107,4 +123,6 @@ def _read_union(written: str) -> frozenset[str]:
     """Return the parts of a union without ``null`` and ``undefined``; empty if they are not plain."""
     parts, _ = _split(f"({written.replace('|', ',')})", 0)
     plain = ("boolean" if part in {"true", "false"} else part for part in parts)
-    return frozenset() if written.rstrip().endswith("|") else frozenset(plain) - _NOTHING
+    if written.rstrip().endswith("|"):
+        return frozenset()
+    return frozenset(plain) - _NOTHING

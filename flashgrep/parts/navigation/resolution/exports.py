@@ -93,11 +93,15 @@ class Exports(ABC):
         """
         if (known := self._top.get((path, name))) is not None:  # otherwise each use would scan all the others
             return known
-        symbols, found = self.open_file(path), []
+        symbols = self.open_file(path)
+        found = []
         if symbols is not None:
             for offset in symbols.words(name.encode(), fold=False):
                 index = symbols.index_at(offset)
-                before = symbols.data[symbols.row(index)[START] : offset] if index >= 0 else b""
+                if index >= 0:
+                    before = symbols.data[symbols.row(index)[START] : offset]
+                else:
+                    before = b""
                 if before.startswith(b"{") and name in self.imports_of(path).names:
                     continue
                 # Only top-level definitions can be imported.
@@ -115,7 +119,10 @@ class Exports(ABC):
         before = symbols.data[max(line, offset - _ABOVE) : offset]
         if before.endswith(b"."):  # assigned to a member
             return before.endswith(b"exports.")
-        file = self.scopes_of(path) if before[:1].isspace() else None
+        if before[:1].isspace():
+            file = self.scopes_of(path)
+        else:
+            file = None
         return file is None or file.scope_at(offset) == MODULE
 
     def methods_of(self, name: str) -> dict[tuple[bytes, str], list[Definition]]:
@@ -144,13 +151,21 @@ class Exports(ABC):
             if language == "python":  # a submodule
                 dot = "" if one.module.endswith(".") else "."
                 inner = self.find_module(path, language, f"{one.module}{dot}{one.name}")
-                found = (Value(module=inner),) if inner is not None else ()
+                if inner is not None:
+                    found = (Value(module=inner),)
+                else:
+                    found = ()
             if found or target is not None:
                 return found
         if target is None:
             # A missing relative module is unknown; any other is a library.
-            return () if one.module.startswith(".") else (OUTSIDE,)
-        exports = self.imports_of(target).exports if language in ECMA else {}
+            if one.module.startswith("."):
+                return ()
+            return (OUTSIDE,)
+        if language in ECMA:
+            exports = self.imports_of(target).exports
+        else:
+            exports = {}
         whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
         return (Value(module=target), *(self.import_value(target, whole) if whole is not None else ()))
 
@@ -218,7 +233,10 @@ class Exports(ABC):
             self._cut = min(self._cut, self._open.get(key, 0))
             return None
         self._open[key] = depth
-        self._steps = self._steps + 1 if depth else 0
+        if depth:
+            self._steps = self._steps + 1
+        else:
+            self._steps = 0
         try:
             found = find()
         finally:
@@ -236,7 +254,8 @@ _OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "sw
 
 def find_overloads(definition: Definition) -> list[Definition]:
     """Return the overloads in a definition's scope that count as one function, in order of position."""
-    symbols, own = definition.symbols, definition.index
+    symbols = definition.symbols
+    own = definition.index
     if own < 0 or symbols.kind(own) not in CALLABLE_KINDS or definition.language not in _OVERLOADING | {"python"}:
         return [definition]
     alike = [
@@ -251,7 +270,9 @@ def find_overloads(definition: Definition) -> list[Definition]:
     whole = without_overloads(alike)  # several complete ones are separate: branches define them
     is_whole = len(whole) == len(alike) or any(one.key == definition.key for one in whole)
     only_declared = all(any(b"overload" in line for line in decorators(one)) for one in whole)
-    return [definition] if is_whole and not only_declared else whole
+    if is_whole and not only_declared:
+        return [definition]
+    return whole
 
 
 def without_overloads(found: list[Definition]) -> list[Definition]:
@@ -268,7 +289,8 @@ def without_overloads(found: list[Definition]) -> list[Definition]:
 
 def decorators(definition: Definition) -> list[bytes]:
     """Return the decorator lines directly above a Python definition."""
-    symbols, start = definition.symbols, definition.symbols.row(definition.index)[START]
+    symbols = definition.symbols
+    start = definition.symbols.row(definition.index)[START]
     found: list[bytes] = []
     for line in reversed(symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")):
         if not line.lstrip().startswith(b"@"):

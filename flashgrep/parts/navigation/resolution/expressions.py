@@ -83,7 +83,10 @@ class Expressions(Exports):
 
     def infer(self, file: FileScopes, node: Node | None) -> Values:
         """Return the values of an expression; empty if unknown."""
-        how = _INFERRED.get(node.type) if node is not None else None
+        if node is not None:
+            how = _INFERRED.get(node.type)
+        else:
+            how = None
         if node is None or how is None:
             return ()
         # Cached by node: an expression is evaluated for each use of the variable it is assigned to.
@@ -96,14 +99,18 @@ class Expressions(Exports):
     def infer_member(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a member access."""
         whole, part = (node.child_by_field_name(one) for one in MEMBER_OF[node.type])
-        return self.dereference(self.members(self.infer(file, whole), file.text(part))) if part is not None else ()
+        if part is not None:
+            return self.dereference(self.members(self.infer(file, whole), file.text(part)))
+        return ()
 
     def infer_call(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a call."""
-        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        function = node.child_by_field_name("function")
+        arguments = node.child_by_field_name("arguments")
         if function is None:
             return ()
-        name, first = file.text(function), nth(arguments, 0)
+        name = file.text(function)
+        first = nth(arguments, 0)
         if name == "super":
             return self.infer_super(file, node)
         if first is not None and name in _TYPED_BY_ARGUMENT.get(self.language_of(file.path), ()):
@@ -117,7 +124,9 @@ class Expressions(Exports):
     def infer_this(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``this``."""
         own = self.class_around(file, node.start_byte)
-        return (Value(own, is_instance=True),) if own is not None else ()
+        if own is not None:
+            return (Value(own, is_instance=True),)
+        return ()
 
     def infer_super(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``super``: the bases of the enclosing class."""
@@ -143,7 +152,10 @@ class Expressions(Exports):
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
         parts = parts_of(node)
         # Without the condition, which is first in JavaScript and second in Python.
-        kept = parts[1:] if node.type == "ternary_expression" else [*parts[:1], *parts[2:]]
+        if node.type == "ternary_expression":
+            kept = parts[1:]
+        else:
+            kept = [*parts[:1], *parts[2:]]
         return distinct(value for part in kept for value in self.infer(file, part))
 
     def infer_element(self, file: FileScopes, node: Node) -> Values:
@@ -162,7 +174,9 @@ class Expressions(Exports):
         values = self.infer(file, node.child_by_field_name("operand"))
         if operator == "<-":
             return tuple(inner for one in values for inner in one.elements)
-        return values if operator in {"&", "*"} else (OUTSIDE,)
+        if operator in {"&", "*"}:
+            return values
+        return (OUTSIDE,)
 
     def infer_value(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a node with a name or a key before its value."""
@@ -174,12 +188,16 @@ class Expressions(Exports):
 
     def infer_outside(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a literal or a built-in type; ``any`` may be anything."""
-        return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
+        if file.text(node) in {"any", "unknown"}:
+            return ()
+        return (OUTSIDE,)
 
     def infer_function(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an anonymous function: only its result is known."""
         given = self._result_of(file, node, 0, -1)
-        return (Value(results=given),) if given else ()
+        if given:
+            return (Value(results=given),)
+        return ()
 
     def infer_object(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an object literal or type: its members are the names in it."""
@@ -207,15 +225,24 @@ class Expressions(Exports):
         if definition.language == "python":
             return self.call(self.members((Value(definition, is_instance=True),), "__call__"), 0)
         file, node = self.node_of(definition)
-        body = node.child_by_field_name("body") if node is not None else None
-        calls = [part for part in body.named_children if part.type == "call_signature"] if body is not None else []
+        if node is not None:
+            body = node.child_by_field_name("body")
+        else:
+            body = None
+        if body is not None:
+            calls = [part for part in body.named_children if part.type == "call_signature"]
+        else:
+            calls = []
         typed = [part.child_by_field_name("return_type") for part in calls]
         return distinct(value for one in typed if file is not None for value in self.type_of(file, one))
 
     def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
         """Return the file of a definition, and the node around its name."""
         file = self.scopes_within(definition)
-        word = file.node_at(definition.key[1]) if file is not None else None
+        if file is not None:
+            word = file.node_at(definition.key[1])
+        else:
+            word = None
         return file, word.parent if word is not None else None
 
     def find_result(self, function: Definition, position: int) -> Values:
@@ -238,7 +265,9 @@ class Expressions(Exports):
         typed = node.child_by_field_name("return_type") or node.child_by_field_name("result")
         if typed is not None and typed.type == "parameter_list":
             result = nth(typed, position)
-            return self.type_of(file, result.child_by_field_name("type")) if result is not None else ()
+            if result is not None:
+                return self.type_of(file, result.child_by_field_name("type"))
+            return ()
         if typed is not None:
             return self.type_of(file, typed)
         around = file.scope_at(node.end_byte - 1)
@@ -253,7 +282,10 @@ class Expressions(Exports):
 
     def type_of(self, file: FileScopes, node: Node | None) -> Values:
         """Return the value of something declared with a type."""
-        how = _TYPED.get(node.type) if node is not None else None
+        if node is not None:
+            how = _TYPED.get(node.type)
+        else:
+            how = None
         if node is None or how is None:
             return ()
         return self.remember(("type", file.path, node.id), lambda: how(self, file, node)) or ()
@@ -275,7 +307,10 @@ class Expressions(Exports):
         found: list[Value] = []
         for name in [written.partition("[")[0]] if "[" in written else written.split("|"):
             first, *rest = name.strip().split(".")
-            values = self.find_name(file.path, first, node.start_byte) if first.isidentifier() else ()
+            if first.isidentifier():
+                values = self.find_name(file.path, first, node.start_byte)
+            else:
+                values = ()
             values = self.dereference(values or ())
             for part in rest:
                 values = self.dereference(self.members(values, part))
@@ -306,7 +341,10 @@ class Expressions(Exports):
     def find_index_type(self, file: FileScopes, offset: int) -> Values:
         """Return the type of members that an index signature, ``{ [key: string]: T }``, at a position declares."""
         brace = file.node_at(offset)
-        parts = parts_of(brace.parent) if brace is not None and brace.parent is not None else []
+        if brace is not None and brace.parent is not None:
+            parts = parts_of(brace.parent)
+        else:
+            parts = []
         typed = [one.child_by_field_name("type") for one in parts if one.type == "index_signature"]
         return distinct(value for one in typed for value in self.type_of(file, one))
 
@@ -347,16 +385,24 @@ class Expressions(Exports):
 
     def class_of(self, file: FileScopes, scope: int) -> Definition | None:
         """Return the definition a scope belongs to."""
-        symbols, name = self.open_file(file.path), file.scopes[scope].name
-        index = symbols.index_at(name) if symbols is not None and name >= 0 else -1
-        return Definition(file.path, symbols, index) if symbols is not None and index >= 0 else None
+        symbols = self.open_file(file.path)
+        name = file.scopes[scope].name
+        if symbols is not None and name >= 0:
+            index = symbols.index_at(name)
+        else:
+            index = -1
+        if symbols is not None and index >= 0:
+            return Definition(file.path, symbols, index)
+        return None
 
     def class_around(self, file: FileScopes, offset: int) -> Definition | None:
         """Return the class around a position."""
         scope = file.scope_at(offset)
         while scope != MODULE and not file.scopes[scope].is_class:
             scope = file.scopes[scope].parent
-        return self.class_of(file, scope) if scope != MODULE else None
+        if scope != MODULE:
+            return self.class_of(file, scope)
+        return None
 
 
 def parts_of(node: Node) -> list[Node]:
@@ -367,13 +413,20 @@ def parts_of(node: Node) -> list[Node]:
 def operator_of(file: FileScopes, node: Node) -> str:
     """Return an expression's operator, or an empty string."""
     operator = node.child_by_field_name("operator")
-    return file.text(operator) if operator is not None else ""
+    if operator is not None:
+        return file.text(operator)
+    return ""
 
 
 def nth(node: Node | None, position: int) -> Node | None:
     """Return a part of a node by position; None if it has fewer."""
-    parts = parts_of(node) if node is not None else []
-    return parts[position] if position < len(parts) and parts else None
+    if node is not None:
+        parts = parts_of(node)
+    else:
+        parts = []
+    if position < len(parts) and parts:
+        return parts[position]
+    return None
 
 
 def as_instances(values: Iterable[Value]) -> Values:

@@ -37,7 +37,8 @@ def implements_method(
     is_seen = asked.name[:1].isupper() or asked.path.rpartition(b"/")[0] == own.path.rpartition(b"/")[0]
     if not is_seen or own.kind != "method":  # a field of the same name does not count
         return False
-    wanted, given = read_signature(asked), read_signature(own)
+    wanted = read_signature(asked)
+    given = read_signature(own)
     if wanted is None or given is None:
         return True
     if list(map(len, wanted)) != list(map(len, given)):
@@ -61,13 +62,18 @@ def read_signature(method: Definition) -> tuple[Types, Types] | None:
     """Return a method's parameter and result types without packages; None if the text is not plain."""
     start = method.symbols.row(method.index)[NAME_END]
     text = _COMMENT.sub("", method.symbols.data[start : start + _MOST].decode("utf-8", "replace"))
-    end = _find_end(text, 0) if text.startswith("(") else 0
+    if text.startswith("("):
+        end = _find_end(text, 0)
+    else:
+        end = 0
     if not end:
         return None
     rest = text[end:].lstrip(" \t")
     if rest.startswith("("):
         close = _find_end(rest, 0)
-        return (_read_types(text[1 : end - 1]), _read_types(rest[1 : close - 1])) if close else None
+        if close:
+            return (_read_types(text[1 : end - 1]), _read_types(rest[1 : close - 1]))
+        return None
     # A single result type ends with its line, or before the brace of the body.
     at = 0
     while at < len(rest) and rest[at] not in "\n;}":
@@ -89,7 +95,9 @@ def _find_end(text: str, start: int) -> int:
 
 def _read_types(text: str) -> Types:
     """Return the types in a parameter list; ``a, b int`` has two of the same type."""
-    parts, start, at = [], 0, 0
+    parts = []
+    start = 0
+    at = 0
     while at < len(text):
         if text[at] == ",":
             parts.append(text[start:at].strip())
@@ -100,7 +108,8 @@ def _read_types(text: str) -> Types:
     if not any(one is not None and one[1] not in _NO_NAME for one in named):
         return tuple(map(_plain, parts))
     # Either all are named or none: a name without a type has the type of the next one.
-    types, following = list[str](), ""
+    types = list[str]()
+    following = ""
     for part, one in zip(reversed(parts), reversed(named), strict=True):
         following = following if one is None and _NAME.fullmatch(part) else part if one is None else one[2]
         types.append(_plain(following))

@@ -80,7 +80,9 @@ class Names(Callbacks):
     def scopes_around(self, path: bytes, offset: int) -> FileScopes | None:
         """Return the scopes around a position; if a part of the file suffices, without the file's own scope."""
         symbols = self.open_file(path)
-        return self._find_scopes(path, symbols, symbols.enclosing(offset)) if symbols is not None else None
+        if symbols is not None:
+            return self._find_scopes(path, symbols, symbols.enclosing(offset))
+        return None
 
     def scopes_within(self, definition: Definition) -> FileScopes | None:
         """Return the scopes of a definition, like ``scopes_around`` for a position in it."""
@@ -89,7 +91,10 @@ class Names(Callbacks):
     def _scopes_of_members(self, owner: Definition, name: str) -> FileScopes | None:
         """Return the scopes of a type, parsed only as far as they bind a name."""
         symbols = owner.symbols
-        part = find_part_of_members(symbols, owner.index, name) if owner.path not in self._scopes else ()
+        if owner.path not in self._scopes:
+            part = find_part_of_members(symbols, owner.index, name)
+        else:
+            part = ()
         return self._find_scopes(owner.path, symbols, owner.index, part)
 
     def _find_scopes(
@@ -113,7 +118,8 @@ class Names(Callbacks):
             return None
         around = outermost = symbols.enclosing(offset)
         while around >= 0:
-            outermost, around = around, symbols.parent(around)
+            outermost = around
+            around = symbols.parent(around)
         is_asked = is_followed_by_point(symbols, name, offset)  # an object in a member access binds nothing itself
         key = (path, name, outermost, is_asked)
         if key not in self._bound:
@@ -121,7 +127,10 @@ class Names(Callbacks):
         # If bindings were not recorded, two candidates suffice: one may be the use itself, which does not bind.
         is_told = symbols.parsed.bound is not None
         is_bound = any(is_told or at != offset for at in self._bound[key])
-        file = self.scopes_around(path, offset) if is_bound else None
+        if is_bound:
+            file = self.scopes_around(path, offset)
+        else:
+            file = None
         held: Values = ()
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
@@ -139,7 +148,9 @@ class Names(Callbacks):
                 return distinct([*found, *held])
         if found := distinct([*self.find_in_module(path, name), *held]):
             return found
-        return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
+        if symbols.language == "go":
+            return self.export(path.rpartition(b"/")[0] + b"/", name) or None
+        return None
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
         """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
@@ -184,24 +195,38 @@ class Names(Callbacks):
 
     def _find_self(self, file: FileScopes, binding: Binding) -> Values:
         """Return the receiver of a method if a parameter stands for it."""
-        scope, word = file.scope_at(binding.offset), file.node_at(binding.offset)
-        around = file.scopes[scope].parent if scope != MODULE else MODULE
-        text = file.text(word) if word is not None else ""
+        scope = file.scope_at(binding.offset)
+        word = file.node_at(binding.offset)
+        if scope != MODULE:
+            around = file.scopes[scope].parent
+        else:
+            around = MODULE
+        if word is not None:
+            text = file.text(word)
+        else:
+            text = ""
         if around == MODULE or not file.scopes[around].is_class or text not in {"self", "cls", "mcs"}:
             return ()
         own = self.class_of(file, around)
-        return (Value(own, is_instance=text == "self"),) if own is not None else ()
+        if own is not None:
+            return (Value(own, is_instance=text == "self"),)
+        return ()
 
     def _find_fixture(self, file: FileScopes, binding: Binding) -> Values:
         """Return what pytest passes for a parameter: the result of the nearest fixture of that name."""
-        symbols, word = self.open_file(file.path), file.node_at(binding.offset)
-        index = symbols.enclosing(binding.offset) if symbols is not None else -1
+        symbols = self.open_file(file.path)
+        word = file.node_at(binding.offset)
+        if symbols is not None:
+            index = symbols.enclosing(binding.offset)
+        else:
+            index = -1
         if symbols is None or word is None or index < 0 or symbols.language != "python":
             return ()
         user = Definition(file.path, symbols, index)
         if not user.name.startswith("test") and not _is_fixture(user):
             return ()
-        folder, name = file.path.rpartition(b"/")[0], file.text(word)
+        folder = file.path.rpartition(b"/")[0]
+        name = file.text(word)
         places = [file.path]
         while folder:
             places.append(folder + b"/conftest.py")
@@ -209,8 +234,14 @@ class Names(Callbacks):
         for path in (*places, b"conftest.py"):
             symbols = self.open_file(path)
             for at in symbols.words(name.encode(), fold=False) if symbols is not None else ():
-                own = symbols.index_at(at) if symbols is not None else -1
-                fixture = Definition(path, symbols, own) if symbols is not None and own >= 0 else None
+                if symbols is not None:
+                    own = symbols.index_at(at)
+                else:
+                    own = -1
+                if symbols is not None and own >= 0:
+                    fixture = Definition(path, symbols, own)
+                else:
+                    fixture = None
                 if fixture is not None and fixture.key != user.key and _is_fixture(fixture):
                     given = self.find_result(fixture, 0)
                     return distinct(inner for one in given for inner in one.elements or (one,))
@@ -218,11 +249,15 @@ class Names(Callbacks):
 
     def _find_item(self, file: FileScopes, binding: Binding) -> Values:
         """Return the value of one name in ``a, b := f(), g()`` or ``a, b := f()``."""
-        word, listed = file.node_at(binding.offset), binding.value
+        word = file.node_at(binding.offset)
+        listed = binding.value
         if word is None or word.parent is None or listed is None:
             return ()
         places = [one.start_byte for one in word.parent.named_children if one.type == "identifier"]
-        at = places.index(binding.offset) if binding.offset in places else 0
+        if binding.offset in places:
+            at = places.index(binding.offset)
+        else:
+            at = 0
         first = nth(listed, 0)
         if first is not None and listed.named_child_count == 1 and first.type == "call_expression" and at:
             return self.call(self.infer(file, first.child_by_field_name("function")), at)
@@ -236,7 +271,8 @@ class Names(Callbacks):
             if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
                 found.append(one)
                 continue
-            offset, owner = definition.key[1], self.owner_of(definition)
+            offset = definition.key[1]
+            owner = self.owner_of(definition)
             if owner is not None and owner.path == definition.path:
                 file = self._scopes_of_members(owner, definition.name)
             else:
@@ -277,7 +313,10 @@ class Names(Callbacks):
     def _find_member(self, owner: Definition, name: str) -> Values:
         if owner.kind in CALLABLE_KINDS:
             # JavaScript adds members to functions and their instances from outside: ``Reply.prototype.send = ...``
-            named = self.definitions(name) if owner.language in ECMA else ()
+            if owner.language in ECMA:
+                named = self.definitions(name)
+            else:
+                named = ()
             # Only in the same file: elsewhere another function may have the name.
             set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
             return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
@@ -286,7 +325,10 @@ class Names(Callbacks):
             if methods:
                 return tuple(map(Value, methods))
         # TypeScript merges interfaces, classes and namespaces of one name.
-        parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
+        if owner.language in ECMA:
+            parts = self.top_level(owner.path, owner.name)
+        else:
+            parts = []
         for part in [owner, *(one for one in parts if one.key != owner.key)]:
             if (own := self._find_own(part, name)) is not None:
                 return self._follow_properties(own)
@@ -298,12 +340,20 @@ class Names(Callbacks):
             if any(one.definition is not None or one.literal for one in found):
                 return found
             is_whole = is_whole and not found  # an external base may have it, if no other base does
-        return () if is_whole else (OUTSIDE,)
+        if is_whole:
+            return ()
+        return (OUTSIDE,)
 
     def _decorate(self, function: Definition) -> Values:
         """Return what a decorated Python function becomes, if a decorator turns it into something in the project."""
-        file = self.scopes_of(function.path) if function.language == "python" else None
-        word = file.node_at(function.key[1]) if file is not None else None
+        if function.language == "python":
+            file = self.scopes_of(function.path)
+        else:
+            file = None
+        if file is not None:
+            word = file.node_at(function.key[1])
+        else:
+            word = None
         around = word.parent.parent if word is not None and word.parent is not None else None
         if file is None or around is None or around.type != "decorated_definition":
             return ()
@@ -317,14 +367,25 @@ class Names(Callbacks):
         is_plain = owner.language == "python" or (
             owner.language in _WITH_CLASSES and owner.kind in {"class", "interface"}
         )
-        methods = find_methods(owner.symbols, owner.index, name) if is_plain else None
+        if is_plain:
+            methods = find_methods(owner.symbols, owner.index, name)
+        else:
+            methods = None
         if methods is not None:
             defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
             return tuple(map(Value, defined)) or None
         file = self._scopes_of_members(owner, name)
-        scope = file.scope_of(owner.key[1]) if file is not None else None
-        bindings = scope.names.get(name) if scope is not None else None
-        return self._find_meaning(file, bindings) if file is not None and bindings else None
+        if file is not None:
+            scope = file.scope_of(owner.key[1])
+        else:
+            scope = None
+        if scope is not None:
+            bindings = scope.names.get(name)
+        else:
+            bindings = None
+        if file is not None and bindings:
+            return self._find_meaning(file, bindings)
+        return None
 
     def _follow_properties(self, values: Values) -> Values:
         """Add the results of methods that are read like fields."""
@@ -357,7 +418,10 @@ class Names(Callbacks):
                 found += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
             file = self.scopes_around(owner.path, offset)
-            node = file.node_at(offset) if file is not None else None
+            if file is not None:
+                node = file.node_at(offset)
+            else:
+                node = None
             if file is None or node is None:
                 continue
             while node.parent is not None and node.parent.type in MEMBER_OF:
@@ -371,10 +435,14 @@ class Names(Callbacks):
         above = member.symbols.parent(member.index)
         if above >= 0:
             is_type = member.symbols.kind(above) in TYPE_KINDS
-            return Definition(member.path, member.symbols, above) if is_type else None
+            if is_type:
+                return Definition(member.path, member.symbols, above)
+            return None
         if member.language != "go" or not member.owner:
             return None
-        symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
+        symbols = member.symbols
+        folder = member.path.rpartition(b"/")[0]
+        kinds = TYPE_KINDS | {"type"}
         # Usually it is in the same file; otherwise it is looked up by name.
         for index in symbols.defining(member.owner):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
@@ -422,19 +490,28 @@ class Names(Callbacks):
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         symbols = self.open_file(path)
         # The dot may be on the line before.
-        before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
+        if symbols is not None:
+            before = symbols.data[max(0, offset - 80) : offset].rstrip()
+        else:
+            before = b""
         if before.endswith(b".#"):  # a private member
-            name, before = f"#{name}", before[:-1]
+            name = f"#{name}"
+            before = before[:-1]
         if not before.endswith(b".") or before.endswith(b"..."):
             found = self.find_name(path, name, offset)
             # In Python a name that nothing binds is a builtin.
-            return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
+            if found is None and self.language_of(path) == "python":
+                return (OUTSIDE,)
+            return found
         if symbols is not None and symbols.role(offset) != "import":
             values = self._infer_receiver(path, symbols, offset)
             if values is not None:
                 return self.members(values, name) or None
         file = self.scopes_around(path, offset)
-        node = file.node_at(offset) if file is not None else None
+        if file is not None:
+            node = file.node_at(offset)
+        else:
+            node = None
         around = node.parent if node is not None else None
         if file is None or around is None or around.type not in MEMBER_OF:
             return None
@@ -444,12 +521,20 @@ class Names(Callbacks):
         """Return the values of a member's receiver if the text alone shows them; None: the tree is needed."""
         if symbols.language == "python" and is_on_super(symbols, offset):
             own = find_own_class(symbols, offset)
-            bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []
+            if own >= 0:
+                bases = self.bases(Definition(path, symbols, own))[0]
+            else:
+                bases = []
             return tuple(Value(base, is_instance=True) for base in bases) or ((OUTSIDE,) if own >= 0 else ())
-        chain = read_chain(symbols, offset - 1) if symbols.data[offset - 1 : offset] == b"." else None
+        if symbols.data[offset - 1 : offset] == b".":
+            chain = read_chain(symbols, offset - 1)
+        else:
+            chain = None
         if chain is not None and chain[0][0] == "this" and find_this(symbols, chain[1]) is None:
             return None
-        return self._infer_chain(path, symbols, *chain) if chain is not None else None
+        if chain is not None:
+            return self._infer_chain(path, symbols, *chain)
+        return None
 
     def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
         """Return the values of ``a.b.c`` at a position, as ``infer`` does for its nodes."""

@@ -82,7 +82,8 @@ class Includes:
         """Return which of several files a file includes; only those the fewest steps away."""
         if (path, wanted) in self._reached:
             return self._reached[path, wanted]
-        seen, level = {path}, [path]
+        seen = {path}
+        level = [path]
         found: AbstractSet[bytes] = frozenset()
         while level and not found and len(seen) <= MOST_INCLUDED and len(self._near) < MOST_READ:
             further: list[bytes] = []
@@ -90,16 +91,21 @@ class Includes:
                 checkpoint()
                 further += (near for near in self.near(one) if near not in seen)
                 seen.update(further)
-            found, level = wanted & set(further), further
+            found = wanted & set(further)
+            level = further
         self._reached[path, wanted] = found
         return found
 
     def near(self, path: bytes) -> tuple[bytes, ...]:
         """Return the files of the project that a file includes directly."""
         if path not in self._near:
-            folder, version = posixpath.dirname(path), self.source.version(path)
+            folder = posixpath.dirname(path)
+            version = self.source.version(path)
             read = partial(self._read_written, path)
-            written = read() if version is None else _written.find_or_make(version, 1, read)
+            if version is None:
+                written = read()
+            else:
+                written = _written.find_or_make(version, 1, read)
             found = (self._find(folder, one) for one in written)
             self._near[path] = tuple(dict.fromkeys(one for one in found if one is not None))
         return self._near[path]

@@ -109,14 +109,18 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     """Whether a bare name at a position is local; ``is_callable``: whether the target could be called."""
     if symbols.language not in _DECLARED:
         return False
-    data, wanted = symbols.data, name.encode()
+    data = symbols.data
+    wanted = name.encode()
     behind = data[offset + len(wanted) : offset + len(wanted) + 40].lstrip(b" \t")
     if is_callable and symbols.language in _CALLED_ALONE and behind[:1] in {b"(", b"{"}:
         return False
     if has_parameter(symbols, name, offset):
         return True
     around = _outermost(symbols, offset)
-    start = symbols.row(around)[START] if around >= 0 else offset
+    if around >= 0:
+        start = symbols.row(around)[START]
+    else:
+        start = offset
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
     signs: list[tuple[int, bytes]] | None = None
@@ -130,7 +134,8 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
                 continue
             if symbols.language in _WITHOUT_BLOCKS:
                 return True
-            signs = _list_signs(symbols, start, offset) if signs is None else signs
+            if signs is None:
+                signs = _list_signs(symbols, start, offset)
             end = _find_end(symbols, pattern, found, start, offset, signs)
             if end is None:
                 return True
@@ -158,8 +163,12 @@ def _find_end(
     Later declarations by the same pattern before that end have ended there, too. ``start``: the offset of the searched
     text in the file; ``signs``: the signs from there to the position.
     """
-    data, declared = symbols.data, start + found.end()
-    at = declared if pattern is _ARROW else start + found.start()
+    data = symbols.data
+    declared = start + found.end()
+    if pattern is _ARROW:
+        at = declared
+    else:
+        at = start + found.start()
     if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
         return at  # ``val size = size``
     # A statement's head may declare names for its body: ``for (int i = 0; …) { … }``, ``if let a { … }``.
@@ -184,7 +193,8 @@ def _find_end(
 def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, bytes]]:
     """Return brackets, semicolons and commas outside of strings and comments, with their positions."""
     signs = [(found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)]
-    starts, ends = symbols.parsed.skips[:, 0], symbols.parsed.skips[:, 1]
+    starts = symbols.parsed.skips[:, 0]
+    ends = symbols.parsed.skips[:, 1]
     places = np.array([place for place, _ in signs], np.int64)
     before = starts.searchsorted(places, side="right")
     # A position before the first skipped range gets the end 0.
@@ -197,7 +207,8 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
     if symbols.language == "elixir" and kind in CALLABLE_KINDS:
         # An attribute's name, or the function that a specification describes.
         return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
-    data, end = symbols.data, offset + len(name.encode())
+    data = symbols.data
+    end = offset + len(name.encode())
     if symbols.language in _WITH_CALLS_APART and symbols.role(offset) != "import":
         is_asked = data[offset - 1 : offset] in {b".", b">"}  # after ``::`` Java has a method, PHP a constant
         is_called = data[end : end + 40].lstrip().startswith(b"(")
@@ -207,7 +218,8 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             return True
     if symbols.language not in _WITH_TYPES_APART:
         return False
-    before, behind = data[max(0, offset - 100) : offset].rstrip(), data[end : end + 200]
+    before = data[max(0, offset - 100) : offset].rstrip()
+    behind = data[end : end + 200]
     if kind in {"constant", "field", "property", "variable", "method"}:
         is_made = before.endswith(b"new") and _NEW.search(before) is not None
         is_argument = before[-1:] in {b"<", b","} and behind.lstrip()[:1] in {b">", b","} and b"<" in before
@@ -218,7 +230,8 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
 def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
     """Whether a name is only the label of a named argument."""
     sign = _LABELS.get(symbols.language)
-    data, end = symbols.data, offset + len(name.encode())
+    data = symbols.data
+    end = offset + len(name.encode())
     if sign is None or not data[end : end + 20].lstrip().startswith(sign):
         return False
     follows = data[end : end + 20].lstrip()[1:2]
@@ -229,17 +242,24 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
     """Whether the outermost function around a position contains another position, after its own name."""
-    around = _outermost(symbols, place[1]) if place[0] == other[0] else -1
+    if place[0] == other[0]:
+        around = _outermost(symbols, place[1])
+    else:
+        around = -1
     return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
 
 
 def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
     """Whether a function around the position has a parameter of that name."""
-    around, named = symbols.enclosing(offset), _PARAMETERS.get(symbols.language, _PARAMETER)
+    around = symbols.enclosing(offset)
+    named = _PARAMETERS.get(symbols.language, _PARAMETER)
     named = named.replace(b"%s", re.escape(name.encode()))
     while around >= 0:
         row = symbols.row(around)
-        head = b"" if symbols.kind(around) in TYPE_KINDS else symbols.data[row[NAME_END] : row[NAME_END] + _MOST_HEAD]
+        if symbols.kind(around) in TYPE_KINDS:
+            head = b""
+        else:
+            head = symbols.data[row[NAME_END] : row[NAME_END] + _MOST_HEAD]
         parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*+)\)", head)
         if parameters and re.search(named, parameters[1]):
             return True
@@ -249,7 +269,8 @@ def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 def _outermost(symbols: FileSymbols, offset: int) -> int:
     """Return the outermost function around a position, or -1: nested functions see the names of enclosing ones."""
-    around, found = symbols.enclosing(offset), -1
+    around = symbols.enclosing(offset)
+    found = -1
     while around >= 0:
         found = around if symbols.kind(around) in CALLABLE_KINDS else found
         around = symbols.parent(around)

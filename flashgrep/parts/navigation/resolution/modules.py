@@ -82,7 +82,8 @@ class Modules:
             for _ in range(level - 1):
                 folder = posixpath.dirname(folder)
             return self.python_module(posixpath.join(folder, *name.split(".")) if name else folder)
-        above, root = [folder], folder
+        above = [folder]
+        root = folder
         while root:
             root = posixpath.dirname(root)
             above.append(root)
@@ -146,7 +147,8 @@ class Modules:
             if str(one).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
-        own = own if isinstance(own, dict) else {}
+        if not isinstance(own, dict):
+            own = {}
         set_here: dict[str, Any] = {}
         if isinstance(own.get("paths"), dict):
             set_here["paths"] = own["paths"]
@@ -161,17 +163,24 @@ class Modules:
                 (at, self._read_json(posixpath.join(at, "package.json")).get("imports")) for at in _upward(folder)
             )
             at, imports = next((one for one in manifests if one[1]), ("", None))
-            return self._find_export(at, imports, module) if isinstance(imports, dict) else None
+            if isinstance(imports, dict):
+                return self._find_export(at, imports, module)
+            return None
         parts = module.split("/")
         size = 2 if module.startswith("@") else 1
         at_package = self._package_folders().get("/".join(parts[:size]))
         if at_package is None:
             return None
-        at, rest = at_package, "/".join(parts[size:])
+        at = at_package
+        rest = "/".join(parts[size:])
         package = self._read_json(posixpath.join(at, "package.json"))
-        exports, found = package.get("exports"), None
+        exports = package.get("exports")
+        found = None
         if exports is not None:
-            keyed = exports if isinstance(exports, dict) and any(key[:1] == "." for key in exports) else {".": exports}
+            if isinstance(exports, dict) and any(key[:1] == "." for key in exports):
+                keyed = exports
+            else:
+                keyed = {".": exports}
             found = self._find_export(at, keyed, f"./{rest}" if rest else ".")
         elif not rest:
             named = (package.get(key) for key in ("source", "types", "typings", "module", "main"))
@@ -240,7 +249,9 @@ class Modules:
         for name, place in sorted(self._go.items(), key=lambda one: -len(one[0])):
             if module == name or module.startswith(name + "/"):
                 inside = posixpath.join(place, module[len(name) + 1 :]).rstrip("/")
-                return inside + "/" if inside else "/"
+                if inside:
+                    return inside + "/"
+                return "/"
         return None
 
 
@@ -258,7 +269,9 @@ def _match(pattern: str, text: str) -> str | None:
     if not star:
         return "" if pattern == text else None
     fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
-    return text[len(before) : len(text) - len(after)] if fits else None
+    if fits:
+        return text[len(before) : len(text) - len(after)]
+    return None
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:

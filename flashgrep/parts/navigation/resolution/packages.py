@@ -51,13 +51,18 @@ def resolve_by_package(
     """
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
         return INCONCLUSIVE
-    imports, full = imports_of(symbols), full_name(target)
+    imports = imports_of(symbols)
+    full = full_name(target)
     # Several definitions of one full name are parts of a class, or one for each platform.
     alike = PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN
     if named := imports.names.get(word):
         is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
-        return Resolution(alike, "import") if is_meant else None
-    package, own, around = _package_of(target.symbols), _package_of(symbols), full.rpartition(".")[0]
+        if is_meant:
+            return Resolution(alike, "import")
+        return None
+    package = _package_of(target.symbols)
+    own = _package_of(symbols)
+    around = full.rpartition(".")[0]
     is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
         # In PHP a function of no namespace is visible if the file's namespace has none of that name.
@@ -67,7 +72,9 @@ def resolve_by_package(
     if any(one.module == around for one in imports.stars):
         # The file's own package comes first.
         is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
-        return None if is_own else Resolution(alike, "import")
+        if is_own:
+            return None
+        return Resolution(alike, "import")
     if inherits:
         return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
@@ -79,18 +86,22 @@ def resolve_written(
     symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
 ) -> Resolution | Inconclusive | None:
     """Resolve a name in an import, or one with its package before it; INCONCLUSIVE: it is neither."""
-    imports, full = imports_of(symbols), full_name(target)
+    imports = imports_of(symbols)
+    full = full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
         start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
         here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
         paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
         is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
-        return Resolution(PROVEN, "import") if is_meant else None
+        if is_meant:
+            return Resolution(PROVEN, "import")
+        return None
     before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
     if before is None:
         return INCONCLUSIVE
-    own, written = _package_of(symbols), before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
+    own = _package_of(symbols)
+    written = before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
     first, _, rest = written.partition(".")
     if not first:  # \A\B
         meant = {rest}
@@ -98,7 +109,10 @@ def resolve_written(
         meant = {f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])}
         meant = meant or {f"{own}.{written}"}
     else:
-        outer = [*accumulate(own.split("."), "{}.{}".format)] if symbols.language in _NESTED else []
+        if symbols.language in _NESTED:
+            outer = [*accumulate(own.split("."), "{}.{}".format)]
+        else:
+            outer = []
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
         return Resolution(PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN, "full name")
@@ -109,7 +123,8 @@ def resolve_in_modules(
     path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
 ) -> Resolution | None:
     """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
-    imports, data = imports_of(symbols), symbols.data
+    imports = imports_of(symbols)
+    data = symbols.data
     at = symbols.enclosing(offset)
     while at >= 0 and symbols.kind(at) not in _MODULES:
         at = symbols.parent(at)
@@ -160,7 +175,9 @@ def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) ->
     ]
     found = [one for one in meant or types if one.kind != "extension"]
     is_named = symbols.language in PACKAGED or symbols.language == "ruby"
-    return found[0] if len({full_name(one) if is_named else one.key for one in found}) == 1 else None
+    if len({full_name(one) if is_named else one.key for one in found}) == 1:
+        return found[0]
+    return None
 
 
 def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Definition | None:
@@ -183,15 +200,23 @@ def is_part_of(one: Definition, owner: Definition) -> bool:
 
 def full_name(one: Definition) -> str:
     """Return a definition's name with its package; an extension function belongs to the package, not to its type."""
-    package, row = _package_of(one.symbols), one.symbols.row(one.index)
+    package = _package_of(one.symbols)
+    row = one.symbols.row(one.index)
     container = one.symbols.container(one.index)
     if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":
         container = ""
     container = container.replace(".Companion", "")
-    inside = container if f"{container}.".startswith(f"{package}.") else f"{package}.{container}".strip(".")
-    return f"{inside}.{one.name}" if inside else one.name
+    if f"{container}.".startswith(f"{package}."):
+        inside = container
+    else:
+        inside = f"{package}.{container}".strip(".")
+    if inside:
+        return f"{inside}.{one.name}"
+    return one.name
 
 
 def _package_of(symbols: FileSymbols) -> str:
     found = _PACKAGE.search(symbols.data, 0, _HEAD)
-    return found[1].decode("utf-8", "replace").replace("\\", ".") if found else ""
+    if found:
+        return found[1].decode("utf-8", "replace").replace("\\", ".")
+    return ""

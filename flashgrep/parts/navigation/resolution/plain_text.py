@@ -67,9 +67,15 @@ def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None
     """Return the names of the chain ``a.b.c`` that contains a base's name, and its start."""
     data = symbols.data
     rest = _REST.match(data, offset)
-    end = rest.end() if rest is not None else offset
+    if rest is not None:
+        end = rest.end()
+    else:
+        end = offset
     after = data[end : end + _MOST_CHAIN].lstrip()
-    chain = None if after.startswith((b".", b"?", b"!", b"/")) else read_chain(symbols, end)
+    if after.startswith((b".", b"?", b"!", b"/")):
+        chain = None
+    else:
+        chain = read_chain(symbols, end)
     return None if chain is None or chain[0][0] == "this" else chain
 
 
@@ -98,7 +104,8 @@ def is_on_super(symbols: FileSymbols, offset: int) -> bool:
 
 def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
     """Return the class that ``self`` or ``cls`` stands for at a position in Python; None: the tree is needed."""
-    index, inner = symbols.enclosing(offset), -1
+    index = symbols.enclosing(offset)
+    inner = -1
     while index >= 0 and symbols.kind(index) in CALLABLE_KINDS:
         index, inner = symbols.parent(index), index
     if inner < 0 or index < 0 or symbols.kind(index) not in TYPE_KINDS:
@@ -115,7 +122,10 @@ def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
 def find_this(symbols: FileSymbols, offset: int) -> int | None:
     """Return the class of ``this`` at a position in JavaScript and TypeScript; None: the tree is needed."""
     inner = symbols.enclosing(offset)
-    around = symbols.parent(inner) if inner >= 0 and symbols.kind(inner) in CALLABLE_KINDS else -1
+    if inner >= 0 and symbols.kind(inner) in CALLABLE_KINDS:
+        around = symbols.parent(inner)
+    else:
+        around = -1
     # A method of an object literal is a definition inside the enclosing method, so no other ``this`` occurs here.
     return around if around >= 0 and symbols.kind(around) == "class" else None
 
@@ -125,7 +135,9 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
 
     For Python, JavaScript and TypeScript. Assigned attributes and anything else that is not plain need the tree.
     """
-    row, data, found = symbols.row(owner), symbols.data, []
+    row = symbols.row(owner)
+    data = symbols.data
+    found = []
     is_python = symbols.language == "python"
     if name.startswith("#"):  # the word index has names without the sign
         return None
@@ -154,11 +166,14 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
 
     Empty if the class is needed as a whole.
     """
-    data, row, word = symbols.data, symbols.row(owner), name.encode().lstrip(b"#")
+    data = symbols.data
+    row = symbols.row(owner)
+    word = name.encode().lstrip(b"#")
     head = _find_class_head(symbols, owner)
     if head is None:
         return ()
-    spans, comment = [head], b"#" if symbols.language == "python" else b"//"
+    spans = [head]
+    comment = b"#" if symbols.language == "python" else b"//"
     for at in symbols.words(word, fold=False, start=head[1], end=row[END]):
         member = symbols.index_at(at)
         if member < 0:
@@ -171,7 +186,8 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
         while member >= 0 and (above := symbols.parent(member)) != owner:
             member = above
         start, end = symbols.row(member)[START : END + 1] if member >= 0 else (0, 0)
-        line, end_line = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
+        line = data.rfind(b"\n", 0, start) + 1
+        end_line = data.find(b"\n", end) + 1
         rest = data[end:end_line].strip(b" \t\r\n;,")
         # If members share a line, none can be left out.
         if member < 0 or data[line:start].strip() or (rest and not rest.startswith(comment)):
@@ -185,7 +201,9 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
 
 def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None:
     """Return the span of a top-level class up to the start of its body, or in Python up to its first definition."""
-    data, row, written = symbols.data, symbols.row(owner), _TOP_LEVEL.get(symbols.language)
+    data = symbols.data
+    row = symbols.row(owner)
+    written = _TOP_LEVEL.get(symbols.language)
     start = data.rfind(b"\n", 0, row[NAME]) + 1
     if written is None or symbols.kind(owner) != "class" or start > row[START]:
         return None
@@ -196,13 +214,17 @@ def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None
     end = data.rfind(b"\n", 0, int(following.min())) + 1
     if symbols.language != "python":
         # Up to the brace that opens the body: what follows may decorate a member that is left out.
-        depth, opening = 0, 0
+        depth = 0
+        opening = 0
         for brace in re.finditer(rb"[{}]", data[start:end]):
-            opening = brace.end() if not depth else opening
+            if not depth:
+                opening = brace.end()
             depth += 1 if brace[0] == b"{" else -1
         end = start + opening
     is_plain = _UNPLAIN.search(data, start, end) is None and row[NAME_END] <= end
-    return (start, end) if is_plain else None
+    if is_plain:
+        return (start, end)
+    return None
 
 
 def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
@@ -215,14 +237,16 @@ def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
     while index >= 0:
         around.insert(0, index)
         index = symbols.parent(index)
-    written, data = _TOP_LEVEL.get(symbols.language), symbols.data
+    written = _TOP_LEVEL.get(symbols.language)
+    data = symbols.data
     if not around or written is None:
         return ()
     row = symbols.row(around[0])
     start = data.rfind(b"\n", 0, row[NAME]) + 1
     if start > row[START] or written.fullmatch(data, start, row[NAME]) is None:
         return ()
-    spans, closing = [(start, row[END])], list[tuple[int, int]]()
+    spans = [(start, row[END])]
+    closing = list[tuple[int, int]]()
     for outer, inner in pairwise(around):
         if symbols.kind(outer) != "class":
             break
@@ -277,7 +301,9 @@ def find_real_name(symbols: FileSymbols, name: str) -> str:
     if symbols.language != "cpp" or not name or b"namespace" not in symbols.data:
         return name
     found = re.search(_NAMESPACE % re.escape(name.encode()), symbols.data)
-    return found[1].decode("utf-8", "replace") if found else name
+    if found:
+        return found[1].decode("utf-8", "replace")
+    return name
 
 
 def _statements(symbols: FileSymbols) -> Iterator[bytes]:

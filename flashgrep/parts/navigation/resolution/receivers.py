@@ -50,7 +50,8 @@ _MOST_BETWEEN: Final = 100
 """Most blanks between a name and the signs around it."""
 _MOST_LITERAL: Final = 2_000
 """Bytes before a field's name that are searched for the start of its literal."""
-_OPENING, _CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
+_OPENING = frozenset({b"(", b"[", b"{"})
+_CLOSING = frozenset({b")", b"]", b"}"})
 _LITERAL_KEYS: Final = {
     "rust": b":,}", "go": b":", **dict.fromkeys(("typescript", "tsx", "javascript", "vue", "svelte"), b":,}="),
 }  # fmt: skip
@@ -69,12 +70,23 @@ Define = Callable[[str], Sequence[Definition]]
 
 def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
     """Return the members that a name may refer to, if the type of its receiver is known; empty: no member access."""
-    leaf = named.root.descendant_for_byte_range(named.start, named.start + 1) if named.root is not None else None
+    if named.root is not None:
+        leaf = named.root.descendant_for_byte_range(named.start, named.start + 1)
+    else:
+        leaf = None
     around = leaf.parent if leaf is not None else None
     is_member = around is not None and any(around.child_by_field_name(field) == leaf for field in _MEMBERS)
-    asked = _first(around, _OBJECTS) if around is not None and is_member else None
-    owner = _type_of(named, asked, define, 0) if asked is not None else ""
-    return list(_members_of(owner, named.text, define)) if owner else []
+    if around is not None and is_member:
+        asked = _first(around, _OBJECTS)
+    else:
+        asked = None
+    if asked is not None:
+        owner = _type_of(named, asked, define, 0)
+    else:
+        owner = ""
+    if owner:
+        return list(_members_of(owner, named.text, define))
+    return []
 
 
 def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> str:
@@ -87,15 +99,21 @@ def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> s
     if (written := node.child_by_field_name("type")) is not None:  # a cast
         return _last_word(data[written.start_byte : written.end_byte])
     is_call = node.child_by_field_name("arguments") is not None
-    part, asked = _first(node, _CALLED if is_call else _MEMBERS), _first(node, _OBJECTS)
+    part = _first(node, _CALLED if is_call else _MEMBERS)
+    asked = _first(node, _OBJECTS)
     if part is None or (is_call and part.child_count):  # parentheses, a dereference, or a call of a member
         inner = part or asked or node.named_child(0)
-        return _type_of(named, inner, define, depth + 1) if inner is not None else ""
+        if inner is not None:
+            return _type_of(named, inner, define, depth + 1)
+        return ""
     name = data[part.start_byte : part.end_byte].decode("utf-8", "replace")
     known: Iterable[Definition] = (one for one in define(name) if one.kind in CALLABLE_KINDS) if is_call else ()
     if asked is not None:
         owner = _type_of(named, asked, define, depth + 1)
-        known = _members_of(owner, name, define) if owner else ()
+        if owner:
+            known = _members_of(owner, name, define)
+        else:
+            known = ()
     for one in known:
         row = one.symbols.row(one.index)  # the type is before the name of a field or a function
         if kind := _last_word(one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]):
@@ -105,15 +123,23 @@ def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> s
 
 def _type_of_name(named: NameAtPosition, root: Node, node: Node) -> str:
     """Return the declared type of a local name; for the object itself, the enclosing type."""
-    symbols, text = named.symbols, named.symbols.data[node.start_byte : node.end_byte]
+    symbols = named.symbols
+    text = named.symbols.data[node.start_byte : node.end_byte]
     if text in {b"this", b"self"}:
         around = symbols.enclosing(node.start_byte)
         while around >= 0 and symbols.kind(around) not in TYPE_KINDS:
             around = symbols.parent(around)
-        return symbols.name(around) if around >= 0 else ""
+        if around >= 0:
+            return symbols.name(around)
+        return ""
     found = find_declaration(root, symbols, text.decode("utf-8", "replace"), node.start_byte)
-    written = found[1].child_by_field_name("type") if found is not None else None
-    return _last_word(symbols.data[written.start_byte : written.end_byte]) if written is not None else ""
+    if found is not None:
+        written = found[1].child_by_field_name("type")
+    else:
+        written = None
+    if written is not None:
+        return _last_word(symbols.data[written.start_byte : written.end_byte])
+    return ""
 
 
 def _first(node: Node, fields: Iterable[str]) -> Node | None:
@@ -127,11 +153,15 @@ def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
     for one in define(owner):
         if one.kind not in TYPE_KINDS | {"type"}:
             continue
-        row, symbols = one.symbols.row(one.index), one.symbols
+        row = one.symbols.row(one.index)
+        symbols = one.symbols
         for offset in symbols.words(wanted, fold=False):
             if offset >= row[END]:
                 break
-            index = symbols.index_at(offset) if offset >= row[START] else -1
+            if offset >= row[START]:
+                index = symbols.index_at(offset)
+            else:
+                index = -1
             if index >= 0 and index != one.index:
                 yield Definition(one.path, symbols, index)
 
@@ -162,16 +192,24 @@ def find_extended_type(one: Definition) -> str:
     elif one.language == "dart":
         around = symbols.parent(one.index)
         is_extension = around >= 0 and symbols.kind(around) == "extension"
-        found = _EXTENDS_BY_HEAD.search(symbols.signature(around)) if is_extension else None
+        if is_extension:
+            found = _EXTENDS_BY_HEAD.search(symbols.signature(around))
+        else:
+            found = None
     else:
         found = None
-    return found[1] if found else ""
+    if found:
+        return found[1]
+    return ""
 
 
 def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
     """Return the type of a word by its annotation or the constructor assigned to it, if the text shows it."""
-    around, language, word = symbols.enclosing(offset), symbols.language, on.encode()
-    word, is_typed_first = (b"$" + word if language == "php" else word), language in _TYPED_FIRST_IN
+    around = symbols.enclosing(offset)
+    language = symbols.language
+    word = on.encode()
+    word = b"$" + word if language == "php" else word
+    is_typed_first = language in _TYPED_FIRST_IN
     start, end = (symbols.row(around)[START], offset) if around >= 0 else (0, offset)
     found = find_declared_type(symbols.data[start:end], word, is_typed_first=is_typed_first)
     while found is None and around >= 0:
@@ -187,14 +225,17 @@ def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int
 
     None: there is no literal (as in ``Crane { size: 1 }``) around the position; "": the type is unknown.
     """
-    data, end, language = symbols.data, offset + len(name.encode()), symbols.language
+    data = symbols.data
+    end = offset + len(name.encode())
+    language = symbols.language
     if language in _LITERAL_KEYS:
         before = _BINDS.sub(b"", data[max(0, offset - _MOST_BETWEEN) : offset].rstrip()).rstrip()
         follows = data[end : end + _MOST_BETWEEN].lstrip()[:1]
         is_key = before[-1:] in {b"{", b","} and follows != b"" and follows in _LITERAL_KEYS[language]
     else:
         is_key = language in {"c", "cpp"} and data[offset - 1 : offset] == b"."
-    depth, least = 0, max(0, offset - _MOST_LITERAL)
+    depth = 0
+    least = max(0, offset - _MOST_LITERAL)
     for at in range(offset - 1, least - 1, -1) if is_key else ():
         byte = data[at : at + 1]
         if byte in _CLOSING:
@@ -205,7 +246,9 @@ def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int
             start = max(0, at - _MOST_TEXT)
             found = _BEFORE_LITERAL.search(data[start:at].rstrip())
             group = next((number for number in (1, 2, 3) if found and found[number]), 0)
-            return (found[group].decode(), start + found.start(group)) if found and group else ("", at)
+            if found and group:
+                return (found[group].decode(), start + found.start(group))
+            return ("", at)
         elif byte in _OPENING or (byte == b";" and not depth):
             return None
     return None

@@ -149,7 +149,8 @@ class Resolver:
 
     def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return ``resolve`` bound to one use: what the use refers to is determined once for all targets."""
-        on, language = use.receiver, use.symbols.language
+        on = use.receiver
+        language = use.symbols.language
         if language not in SCOPED:
             return partial(self.resolve_by_text, use)
         # Done once for all targets, since it may parse the file.
@@ -158,12 +159,16 @@ class Resolver:
         meant = self.names.resolve(use.path, word, use.offset)
         if meant is None and on is None and symbols.role(use.offset) == "import":  # ``export {a} from "./b"``
             passed = [one for one in imports_of(symbols).exports.values() if one.name == word and one.module]
-            meant = self.names.import_value(use.path, passed[0]) if passed else None
+            if passed:
+                meant = self.names.import_value(use.path, passed[0])
+            else:
+                meant = None
         if meant is None and on is not None:
             return self.make_guess(use)
-        literal = (
-            find_literal(symbols, word, use.offset) if meant is None or any(one.is_variable for one in meant) else None
-        )
+        if meant is None or any(one.is_variable for one in meant):
+            literal = find_literal(symbols, word, use.offset)
+        else:
+            literal = None
         found = [
             one.definition for one in meant or () if one.definition and not one.is_instance and not one.is_variable
         ]
@@ -204,7 +209,9 @@ class Resolver:
             by_name = self._resolve_by_name(target)
             # Even if only one of several is in sight, just 10 of 35 such edges were right.
             is_only = by_name.confidence == GUESS and any(one.key == target.key for one in in_sight)
-            return Resolution(SEEN, "type in sight") if is_only else by_name
+            if is_only:
+                return Resolution(SEEN, "type in sight")
+            return by_name
 
         return guess
 
@@ -212,7 +219,8 @@ class Resolver:
         """Whether a definition is accessed on an object; includes functions written outside their type."""
         if one.kind in METHODS or one.kind != "function":
             return one.kind in METHODS
-        row, language = one.symbols.row(one.index), one.language
+        row = one.symbols.row(one.index)
+        language = one.language
         before = one.symbols.data[row[QUALIFIER] : row[NAME]]
         if not before or language not in _OUTSIDE:
             return False
@@ -224,18 +232,26 @@ class Resolver:
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Resolve from the text alone, in languages that ``inference`` does not cover."""
-        symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
+        symbols = use.symbols
+        on = use.receiver
+        name = target.name
+        language = use.symbols.language
         if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
             return None
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals)
-        resolved = resolve_written(symbols, use.offset, target, self.rivals) if language in PACKAGED else INCONCLUSIVE
+        if language in PACKAGED:
+            resolved = resolve_written(symbols, use.offset, target, self.rivals)
+        else:
+            resolved = INCONCLUSIVE
         if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
             resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
         if resolved is not INCONCLUSIVE:
             return resolved
         if on is not None:
-            return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+            if on in OWN:
+                return self._resolve_own(use, target)
+            return self._resolve_on(use, target, on)
         return self._resolve_bare_name(use, target)
 
     @LazyAttribute
@@ -244,8 +260,12 @@ class Resolver:
 
     def _resolve_bare_name(self, use: Use, target: Definition) -> Resolution | None:
         """Resolve a name without a receiver."""
-        symbols, name = use.symbols, target.name
-        literal = find_literal(symbols, name, use.offset) if target.kind in {"field", "property"} else None
+        symbols = use.symbols
+        name = target.name
+        if target.kind in {"field", "property"}:
+            literal = find_literal(symbols, name, use.offset)
+        else:
+            literal = None
         if literal is not None:
             return self._resolve_in_literal(use, target, *literal)
         # A local name hides everything but types and other local names.
@@ -256,7 +276,9 @@ class Resolver:
         if not is_hidden_here and is_label(symbols, name, use.offset):
             return Resolution(UNLIKELY, "argument's name")
         resolve = self._resolve_bare_method if self.is_member(target) and target.owner else self._resolve_bare
-        return None if is_hidden_here else resolve(use, target)
+        if is_hidden_here:
+            return None
+        return resolve(use, target)
 
     def _resolve_in_literal(self, use: Use, target: Definition, written: str, at: int) -> Resolution | None:
         """Resolve a field named in a literal or a pattern; ``written``: the literal's type, or empty if unknown."""
@@ -265,14 +287,19 @@ class Resolver:
             types = [one.definition for one in meant or () if one.definition and one.definition.kind in TYPE_KINDS]
             owner = self.names.owner_of(target)
             if types:
-                return (
-                    Resolution(PROVEN, "receiver type") if owner and owner.key in {one.key for one in types} else None
-                )
+                if owner and owner.key in {one.key for one in types}:
+                    return Resolution(PROVEN, "receiver type")
+                return None
             return Resolution(UNLIKELY, "name only")
-        known = next(iter(use.owners()), "") if written == "Self" else written
+        if written == "Self":
+            known = next(iter(use.owners()), "")
+        else:
+            known = written
         if known == target.owner:
             return Resolution(SEEN, "receiver type")
-        return None if self._types_of(known) else Resolution(UNLIKELY, "name only")
+        if self._types_of(known):
+            return None
+        return Resolution(UNLIKELY, "name only")
 
     def compare(
         self,
@@ -293,12 +320,17 @@ class Resolver:
                 how = "receiver type"
             return Resolution(PROVEN, how)
         # A call on a type may run the method of a subtype, or of a type that conforms to it.
-        owner = self.names.owner_of(target) if owners and target.kind in METHODS and use.receiver != "super" else None
+        if owners and target.kind in METHODS and use.receiver != "super":
+            owner = self.names.owner_of(target)
+        else:
+            owner = None
         if owner is None:
             return None
         above = self.names.ancestors(owner)
         is_over = any(one.key in above or conforms(self.names, owner, one) for one in owners)
-        return Resolution(POSSIBLE, OVERRIDDEN) if is_over else None
+        if is_over:
+            return Resolution(POSSIBLE, OVERRIDDEN)
+        return None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
@@ -308,24 +340,31 @@ class Resolver:
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in LINKED and after is not None)
         # In C ``struct log`` and ``log`` are different names.
-        others = (_C_TYPES - _TAGGED if is_tag else _TAGGED) if symbols.language == "c" else frozenset()
+        if symbols.language == "c":
+            others = _C_TYPES - _TAGGED if is_tag else _TAGGED
+        else:
+            others = frozenset()
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
         resolved: Resolution | Inconclusive | None = INCONCLUSIVE
         if symbols.language == "rust":
             resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
-        return self._resolve_in_sight(use, target, others) if resolved is INCONCLUSIVE else resolved
+        if resolved is INCONCLUSIVE:
+            return self._resolve_in_sight(use, target, others)
+        return resolved
 
     def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
         """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
-        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        symbols = use.symbols
+        word = use.symbols.word_at(use.offset)
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
         beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
         if any(_in_scope(use, one) for one in beside):
             return None
-        language, folder = symbols.language, use.path.rpartition(b"/")[0]
+        language = symbols.language
+        folder = use.path.rpartition(b"/")[0]
         if language in LINKED and not target.owner:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
             linked = resolve_by_linkage(target, self.rivals, find_included)
@@ -355,17 +394,26 @@ class Resolver:
             above = self.ancestors(owner)
             if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
                 return self._resolve_of(use, target, owner)
-        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        symbols = use.symbols
+        word = use.symbols.word_at(use.offset)
         resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=False)
         if isinstance(resolved, Resolution):
             return resolved
         is_free = any(rival.kind not in METHODS for rival in self.rivals)
-        return Resolution(POSSIBLE, "name only") if use.owners() and not is_free else None
+        if use.owners() and not is_free:
+            return Resolution(POSSIBLE, "name only")
+        return None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
         outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
-        owner = outer[1].decode("utf-8", "replace") if outer else next(iter(use.owners()), "")
-        found = self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
+        if outer:
+            owner = outer[1].decode("utf-8", "replace")
+        else:
+            owner = next(iter(use.owners()), "")
+        if owner:
+            found = self._resolve_of(use, target, owner, is_super=use.receiver == "super")
+        else:
+            found = None
         # A trait's methods run on any type that includes it.
         is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
         if is_mixed_in and any(one.kind in {"trait", "module"} for one in self.names.definitions(owner)):
@@ -381,7 +429,9 @@ class Resolver:
                 # Types of the same name may be the same type; a file that defines the method itself means its own.
                 paths = {rival.path for rival in self.rivals if rival.owner == owner}
                 sure = 0.8 if len(paths) == 1 else POSSIBLE
-                return None if use.path in paths else Resolution(sure, "class of the name")
+                if use.path in paths:
+                    return None
+                return Resolution(sure, "class of the name")
         elif target.owner and target.owner in (bases := self.ancestors(owner)):
             # Less certain if another definition lies between the type and the base that defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
@@ -395,14 +445,18 @@ class Resolver:
 
     def _may_see(self, use: Use, target: Definition) -> bool:
         """Whether, if several types have the target's type name, the class around a use derives from the target's."""
-        own, around = target.symbols.container(target.index), use.types_around()
+        own = target.symbols.container(target.index)
+        around = use.types_around()
         alike = {one.qualified for one in self.names.definitions(target.owner) if one.kind in TYPE_KINDS}
         if alike <= {own} or own not in alike or not around:
             return True
         # By the qualifier in the class's head; otherwise by the nearest enclosing scope.
         symbols = use.symbols
         for at in symbols.bases(around[0]):
-            written = receiver(symbols.data, at, symbols.language) if symbols.word_at(at) == target.owner else None
+            if symbols.word_at(at) == target.owner:
+                written = receiver(symbols.data, at, symbols.language)
+            else:
+                written = None
             if written:
                 return own.split(".")[-2:-1] == [written]
         here = f"{symbols.qualified(around[0])}."
@@ -411,11 +465,14 @@ class Resolver:
         )
 
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
-        symbols, is_member = use.symbols, self.is_member(target)
+        symbols = use.symbols
+        is_member = self.is_member(target)
         on = find_real_name(symbols, on)
         if on and on == target.owner:
             if (meant := choose_type(symbols, on, self._types_of(on))) is not None:
-                return Resolution(PROVEN, "qualified") if is_part_of(target, meant) else None
+                if is_part_of(target, meant):
+                    return Resolution(PROVEN, "qualified")
+                return None
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(SEEN if alike == 1 else GUESS, "qualified")
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
@@ -424,20 +481,29 @@ class Resolver:
         # Where packages are named by imports, a package has no methods.
         is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
         has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
-        module = find_module(symbols, on) if has_modules else ""
+        if has_modules:
+            module = find_module(symbols, on)
+        else:
+            module = ""
         if module and symbols.language in PACKAGED and is_hidden(symbols, on, use.offset, is_callable=False):
             module = ""
         if is_object:
-            return None if module else self._resolve_by_type(use, target, on)
+            if module:
+                return None
+            return self._resolve_by_type(use, target, on)
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
         if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
             return Resolution(SEEN, "module")
         is_named = on and not target.owner and symbols.language not in _EXPLICIT
-        return Resolution(0.3, "name only") if is_named else None
+        if is_named:
+            return Resolution(0.3, "name only")
+        return None
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         """Return the types with this name."""
-        return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS] if name else ()
+        if name:
+            return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS]
+        return ()
 
     def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
         constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
@@ -472,7 +538,8 @@ class Resolver:
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
             alike = [one for one in self.rivals if is_same_family(one.language, family) and one.name != one.owner]
-            owners, families = {rival.owner for rival in alike}, set[str]()
+            owners = {rival.owner for rival in alike}
+            families = set[str]()
             for one in alike:
                 families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
                 if len(families) == _MOST_FAMILIES:
@@ -493,7 +560,10 @@ def _has_hash(symbols: FileSymbols, offset: int) -> bool:
 
 def _in_scope(use: Use, target: Definition) -> bool:
     """Whether a definition inside a function is visible from the use."""
-    around = target.symbols.parent(target.index) if target.index >= 0 else -1
+    if target.index >= 0:
+        around = target.symbols.parent(target.index)
+    else:
+        around = -1
     if around < 0 or target.symbols.kind(around) not in CALLABLE_KINDS:
         return True
     row = target.symbols.row(around)

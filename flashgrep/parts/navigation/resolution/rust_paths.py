@@ -62,10 +62,15 @@ class RustPaths:
     def find_item(self, path: bytes, symbols: FileSymbols, offset: int) -> tuple[list["Definition | _Module"], bool]:
         """Return what the name at a position refers to, given the path before it, and whether the path was followed."""
         if (path, offset) not in self._known:
-            self._is_open, self._looked = False, 0
-            word, module = symbols.word_at(offset), _Module(path, _module_around(symbols, offset))
+            self._is_open = False
+            self._looked = 0
+            word = symbols.word_at(offset)
+            module = _Module(path, _module_around(symbols, offset))
             before = _BEFORE.search(symbols.data, max(0, offset - _MOST_BEFORE), offset)
-            written = before[1].decode("utf-8", "replace").split("::") if before else []
+            if before:
+                written = before[1].decode("utf-8", "replace").split("::")
+            else:
+                written = []
             ways = [[*written, word]]
             if symbols.role(offset) == "import":
                 here = [one for one in self._uses(module) if is_in_statement(symbols, one.offset, offset)]
@@ -81,7 +86,10 @@ class RustPaths:
         if first == "crate":
             found = list(self._roots(module))
         elif first in {"self", "super"}:
-            found = [module] if first == "self" else list(self._parents(module))
+            if first == "self":
+                found = [module]
+            else:
+                found = list(self._parents(module))
         else:
             # Another crate of the project has the name of its folder.
             found = self._look_up(module, first) or (list(self.find_crates(module, first)) if rest else [])
@@ -133,7 +141,10 @@ class RustPaths:
 
     def _uses(self, module: _Module) -> Iterator[Import]:
         symbols = self.open_file(module.path)
-        imports = FileImports() if symbols is None else imports_of(symbols)
+        if symbols is None:
+            imports = FileImports()
+        else:
+            imports = imports_of(symbols)
         for one in chain(imports.stars, *imports.names.values()):
             if symbols is not None and _module_around(symbols, one.offset) == module.inside:
                 yield one
@@ -191,7 +202,10 @@ class RustPaths:
         around = root.rpartition(b"/")[0]
         own = root.rpartition(b"/")[2].decode("utf-8", "replace").replace("-", "_")
         for written in dict.fromkeys((name, name.replace("_", "-"))):
-            folder = root if own == name else b"/".join(filter(None, (around, written.encode())))
+            if own == name:
+                folder = root
+            else:
+                folder = b"/".join(filter(None, (around, written.encode())))
             path = b"/".join(filter(None, (folder, b"src/lib.rs")))
             if self.has(path):
                 yield _Module(path, "")
@@ -226,7 +240,9 @@ def _module_around(symbols: FileSymbols, offset: int) -> str:
     around = symbols.enclosing(offset)
     while around >= 0 and symbols.kind(around) != "module":
         around = symbols.parent(around)
-    return symbols.qualified(around) if around >= 0 else ""
+    if around >= 0:
+        return symbols.qualified(around)
+    return ""
 
 
 def is_in_statement(symbols: FileSymbols, start: int, offset: int) -> bool:

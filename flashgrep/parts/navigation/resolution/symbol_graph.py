@@ -55,17 +55,23 @@ class Definition:
     @property
     def qualified(self) -> str:
         """The symbol's name, qualified by its container."""
-        return self.symbols.qualified(self.index) if self.index >= 0 else self.name
+        if self.index >= 0:
+            return self.symbols.qualified(self.index)
+        return self.name
 
     @property
     def kind(self) -> str:
         """The symbol's kind; ``file`` for a top level."""
-        return self.symbols.kind(self.index) if self.index >= 0 else "file"
+        if self.index >= 0:
+            return self.symbols.kind(self.index)
+        return "file"
 
     @LazyAttribute
     def owner(self) -> str:
         """Return the name of the innermost enclosing type or scope, or an empty string."""
-        return self.symbols.container(self.index).rpartition(".")[2] if self.index >= 0 else ""
+        if self.index >= 0:
+            return self.symbols.container(self.index).rpartition(".")[2]
+        return ""
 
     @property
     def language(self) -> str:
@@ -77,7 +83,9 @@ class Definition:
         """The file's module name: its name without endings, or its folder's name if the file stands for the package."""
         folder, _, name = self.path.decode("utf-8", "replace").rpartition("/")
         stem = name.partition(".")[0]
-        return folder.rpartition("/")[2] if stem in {"__init__", "index", "mod", "lib"} and folder else stem
+        if stem in {"__init__", "index", "mod", "lib"} and folder:
+            return folder.rpartition("/")[2]
+        return stem
 
 
 def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
@@ -136,7 +144,9 @@ class Edge:
     @property
     def ends(self) -> tuple[SymbolKey, ...]:
         """The symbols at both ends of the edge."""
-        return (self.source,) if self.target == UNDEFINED else (self.source, self.target)
+        if self.target == UNDEFINED:
+            return (self.source,)
+        return (self.source, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +232,8 @@ class Graph:
 
     def find_shortest_paths(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
         """Return the edges on the shortest paths from any start to any end."""
-        steps, back = dict[SymbolKey, list[SymbolKey]](), dict[SymbolKey, list[SymbolKey]]()
+        steps = dict[SymbolKey, list[SymbolKey]]()
+        back = dict[SymbolKey, list[SymbolKey]]()
         for edge in self.edges:
             steps.setdefault(edge.source, []).append(edge.target)
             back.setdefault(edge.target, []).append(edge.source)

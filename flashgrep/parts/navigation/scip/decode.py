@@ -26,10 +26,17 @@ _FIXED: Final = {1: 8, 5: 4}
 """The wire types of fields; fixed ones have this many bytes."""
 _MORE: Final = 0x80
 """The bit that says that more bytes of a number follow."""
-_METADATA, _DOCUMENTS = 1, 2
-_TOOL, _PROJECT_ROOT = 2, 3
-_PATH, _OCCURRENCES, _TEXT, _ENCODING = 1, 2, 5, 6
-_RANGE, _SYMBOL, _ROLES = 1, 2, 3
+_METADATA = 1
+_DOCUMENTS = 2
+_TOOL = 2
+_PROJECT_ROOT = 3
+_PATH = 1
+_OCCURRENCES = 2
+_TEXT = 5
+_ENCODING = 6
+_RANGE = 1
+_SYMBOL = 2
+_ROLES = 3
 _TYPED_RANGES: Final = {8: 3, 9: 4}
 """Field numbers: of an index, its metadata, a document, an occurrence.
 
@@ -106,7 +113,9 @@ def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
 def read_name(symbol: str) -> str:
     """Return the name that a symbol ends with (``f`` of ``scheme manager package version dir/`a.py`/C#f().``)."""
     found = _LAST.search(symbol)
-    return "" if found is None else (found[1] or "").replace("``", "`") or found[2] or found[3]
+    if found is None:
+        return ""
+    return (found[1] or "").replace("``", "`") or found[2] or found[3]
 
 
 def read_metadata(message: bytes) -> Metadata:
@@ -142,7 +151,8 @@ def read_document(message: bytes) -> ScipDocument:
 def read_occurrence(message: bytes, found: ScipDocument) -> None:
     """Add an occurrence to a document; raises as ``read_index``."""
     place: list[int] = []
-    symbol, roles = b"", 0
+    symbol = b""
+    roles = 0
     for number, value in _fields(message):
         if number == _RANGE or number in _TYPED_RANGES:
             # A range may be packed, or have a field per number; a reader must accept both.
@@ -170,7 +180,8 @@ def read_range(number: int, value: int | bytes) -> list[int]:
         given = dict(_fields(value))  # zeros are omitted
         parts = (given.get(part, 0) for part in range(1, _TYPED_RANGES[number] + 1))
         return [part for part in parts if isinstance(part, int)]
-    found, at = [], 0
+    found = []
+    at = 0
     while at < len(value):
         one, at = _varint(value, at)
         found.append(one)
@@ -194,7 +205,8 @@ def _read_varint(file: BinaryIO) -> int | None:
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a message: numbers, or the bytes of strings and nested messages."""
-    at, size = 0, len(data)
+    at = 0
+    size = len(data)
     while at < size:
         tag, at = _varint(data, at)
         kind = tag & 7

@@ -52,8 +52,14 @@ def import_index(
     """
     for each in (folder.parent.parent, folder.parent, folder):
         make_private(str(each))
-    name, stale, missing, tool = str(file.resolve()), 0, 0, ""
-    prefix = b"" if below is None else _prefix(f"{os.fsdecode(root)}/{below}", root)
+    name = str(file.resolve())
+    stale = 0
+    missing = 0
+    tool = ""
+    if below is None:
+        prefix = b""
+    else:
+        prefix = _prefix(f"{os.fsdecode(root)}/{below}", root)
     with file.open("rb") as opened, change(folder, name) as writer:
         made = os.fstat(opened.fileno())
         if made.st_size > MOST_FILE:
@@ -64,12 +70,16 @@ def import_index(
             for count, one in enumerate(read_index(opened)):
                 if isinstance(one, Metadata):
                     tool = one.tool
-                    prefix = _prefix(unquote(urlsplit(one.project_root).path), root) if below is None else prefix
+                    if below is None:
+                        prefix = _prefix(unquote(urlsplit(one.project_root).path), root)
                     continue
                 report(count)
                 path = prefix + one.path
                 data, is_current = read_current(files, path, made.st_mtime_ns) if one.is_inside else (None, False)
-                rows = place_occurrences(one, data) if data is not None and is_current else None
+                if data is not None and is_current:
+                    rows = place_occurrences(one, data)
+                else:
+                    rows = None
                 if data is None:
                     missing += 1
                 elif rows is None:
@@ -93,8 +103,13 @@ def forget_index(file: str, folder: Path) -> bool:
 
 def _prefix(indexed: str, root: bytes) -> bytes:
     """Return the prefix of an index's paths: the path of the indexed folder below the root."""
-    found = os.path.relpath(os.path.realpath(os.fsencode(indexed)), os.path.realpath(root)) if indexed else b"."
-    return b"" if found == b"." or found.split(b"/")[0] == b".." else found + b"/"
+    if indexed:
+        found = os.path.relpath(os.path.realpath(os.fsencode(indexed)), os.path.realpath(root))
+    else:
+        found = b"."
+    if found == b"." or found.split(b"/")[0] == b"..":
+        return b""
+    return found + b"/"
 
 
 def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | None, bool]:
@@ -103,7 +118,9 @@ def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | N
         stat, document = read_file(files, path, MOST_TEXT)
     except OSError:
         return None, False
-    return (None, False) if isinstance(document, Skipped) else (document.data, stat.mtime_ns <= made_ns)
+    if isinstance(document, Skipped):
+        return (None, False)
+    return (document.data, stat.mtime_ns <= made_ns)
 
 
 def place_occurrences(document: ScipDocument, data: bytes) -> Rows | None:
@@ -123,7 +140,8 @@ def measure_spans(document: ScipDocument, data: bytes, encoding: PositionEncodin
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     starts = np.concatenate(([0], ends + 1))
     lengths = np.concatenate((ends, [len(data)])) - starts
-    lines, columns = places[:, [0, 2]], places[:, [1, 3]]
+    lines = places[:, [0, 2]]
+    columns = places[:, [1, 3]]
     if (lines >= len(starts)).any():
         return None
     spans: Rows
@@ -157,8 +175,13 @@ def fit_text(spans: Rows, document: ScipDocument, data: bytes) -> bool:
 
 def _read_plain_name(symbol: str) -> bytes:
     """Return the word that a symbol has in the text, unless it has an alias there; empty if it is not a single word."""
-    name = read_name(symbol) if symbol.endswith(_NAMING) else ""
-    return name.encode("utf-8", "surrogateescape") if _PLAIN.match(name) else b""
+    if symbol.endswith(_NAMING):
+        name = read_name(symbol)
+    else:
+        name = ""
+    if _PLAIN.match(name):
+        return name.encode("utf-8", "surrogateescape")
+    return b""
 
 
 def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows:
@@ -168,13 +191,18 @@ def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows
     confuses what is called on a module with the first name of the module's star imports).
     """
     rows: list[tuple[int, int, int, int]] = []
-    lines, own = Lines(data), dict[str, int]()
+    lines = Lines(data)
+    own = dict[str, int]()
     for (first, last), symbol, roles in zip(spans.tolist(), document.symbols, document.roles, strict=True):
-        start, end = first, last
+        start = first
+        end = last
         if start == end and not (roles & DEFINES and lines.line(start) == 1):  # the definition of a module is empty
             continue
         is_local = symbol.startswith("local ")
-        number = -1 - own.setdefault(symbol, len(own)) if is_local else number_symbol(symbol)
+        if is_local:
+            number = -1 - own.setdefault(symbol, len(own))
+        else:
+            number = number_symbol(symbol)
         name = _read_plain_name(symbol)
         if start < end and name and data[start:end] != name:
             found = re.search(rb"(?<!\w)%b(?!\w)" % re.escape(name), data[start:end])

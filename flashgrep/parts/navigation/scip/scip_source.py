@@ -29,7 +29,10 @@ class ScipSource:
         None: unknown, because no index describes the file, or a file that defines the name, in its current state.
         """
         symbols = open_file(path)
-        rows = self._find_rows(path, symbols) if symbols is not None else None
+        if symbols is not None:
+            rows = self._find_rows(path, symbols)
+        else:
+            rows = None
         if rows is None:
             return None
         around = rows[(rows[:, START] <= span[0]) & (span[1] <= rows[:, END]) & (rows[:, START] < rows[:, END])]
@@ -41,8 +44,13 @@ class ScipSource:
             if occurrences is None:  # its definitions have moved since
                 return None
             found += [one for one in occurrences if one.role == "definition"]
-        files = self._find_files(numbers, defining=False) if uses else []
-        return Meaning(self, numbers, found, files) if found else None
+        if uses:
+            files = self._find_files(numbers, defining=False)
+        else:
+            files = []
+        if found:
+            return Meaning(self, numbers, found, files)
+        return None
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
         """Return the offsets of the names that an index describes, if the file's text is the indexed one."""
@@ -53,7 +61,10 @@ class ScipSource:
     def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:
         """Return the occurrences of symbols in a file, in order; None if its text is not the indexed one."""
         symbols = open_file(path)
-        rows = self._find_rows(path, symbols) if symbols is not None else None
+        if symbols is not None:
+            rows = self._find_rows(path, symbols)
+        else:
+            rows = None
         if rows is None or symbols is None:
             return None
         found: dict[int, SourceOccurrence] = {}

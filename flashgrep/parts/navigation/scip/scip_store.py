@@ -107,7 +107,8 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
 
     Concurrent imports wait for each other. Existing data that cannot be read is discarded.
     """
-    fresh, old = folder / _FRESH, folder / FILE
+    fresh = folder / _FRESH
+    old = folder / FILE
     with (folder / _LOCK).open("wb") as lock:
         # The lock file is never removed: a new file could be locked while another process still waits on the old one.
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -138,7 +139,9 @@ def list_sources(folder: Path) -> list[Source]:
     """Return the files imported for a project; none if the imported data cannot be read."""
     table = ScipTable.open(folder / FILE)
     try:
-        return [] if table is None else table.sources()
+        if table is None:
+            return []
+        return table.sources()
     except sqlite3.Error:
         return []
 

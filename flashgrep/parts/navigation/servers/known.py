@@ -82,7 +82,10 @@ def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple
     """
     inside = Path(os.fsdecode(root)).resolve()
     for one in SERVERS:
-        program = find_program(one.name, environ) if language in one.languages else None
+        if language in one.languages:
+            program = find_program(one.name, environ)
+        else:
+            program = None
         # Neither its path nor the target of a symbolic link may be in the project.
         if program is not None and not any(
             Path(at).is_relative_to(inside) for at in (program, os.path.realpath(program))

@@ -73,7 +73,8 @@ class LanguageServer:
             OSError: the process cannot be started.
 
         """
-        self.known, self._root = known, root.path
+        self.known = known
+        self._root = root.path
         self.encoding: PositionEncoding = "utf-16"
         self.is_ready = False
         self._held, self._unsent, self._received = bytearray(), bytearray(), 0
@@ -159,12 +160,19 @@ class LanguageServer:
         """
         if not self.is_ready:
             result = self._wait(self._begun, ends, keep=True)
-            found = result.get("capabilities", {}) if isinstance(result, dict) else {}
-            encoding = found.get("positionEncoding") if isinstance(found, dict) else None
+            if isinstance(result, dict):
+                found = result.get("capabilities", {})
+            else:
+                found = {}
+            if isinstance(found, dict):
+                encoding = found.get("positionEncoding")
+            else:
+                encoding = None
             self.encoding = "utf-8" if encoding == "utf-8" else "utf-16"
             self._notify("initialized", {})
             self.is_ready = True
-        before, self._versions = self._versions, versions
+        before = self._versions
+        self._versions = versions
         # A server does not watch files itself if the client offers to, so it must be told of every change.
         if before is not None and before != versions:
             kinds = {path: 1 if path not in before else 2 for path, one in versions.items() if before.get(path) != one}
@@ -181,7 +189,8 @@ class LanguageServer:
 
     def tell_text(self, path: bytes, language: str, data: bytes) -> None:
         """Send a file's text to the server unless it has that text."""
-        known, text = self._open.get(path), data.decode("utf-8", "replace")
+        known = self._open.get(path)
+        text = data.decode("utf-8", "replace")
         document: dict[str, Any] = {"uri": make_uri(self._root, path)}
         if known is None:
             # An opened text takes precedence over the file on disk, so unsaved changes are respected.
@@ -189,7 +198,8 @@ class LanguageServer:
             self._open[path] = _Open(1, data)
             self._notify("textDocument/didOpen", {"textDocument": document})
         elif known.data != data:
-            known.version, known.data = known.version + 1, data
+            known.version = known.version + 1
+            known.data = data
             document["version"] = known.version
             self._notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
 
@@ -285,7 +295,8 @@ class LanguageServer:
             size = _LENGTH.search(self._held[at:end])
             if size is None or int(size[1]) > MOST_MESSAGE:
                 raise ServerBroken("it violates the protocol, or sends too large a message")
-            start, length = end + 4, int(size[1])
+            start = end + 4
+            length = int(size[1])
             if len(self._held) < start + length:
                 break
             self.take_message(bytes(self._held[start : start + length]))
@@ -309,7 +320,10 @@ class LanguageServer:
         elif isinstance(number, int) and number in self._asked:
             self._asked.discard(number)
             # A server that responds to anything is not hanging.
-            self._silent_since = time.monotonic() if self._asked else None
+            if self._asked:
+                self._silent_since = time.monotonic()
+            else:
+                self._silent_since = None
             self._received = 0
             if number in self._awaited:
                 self._awaited.discard(number)
@@ -320,7 +334,10 @@ class LanguageServer:
         reply: dict[str, Any] = {"id": message["id"], "result": None}
         match message["method"]:
             case "workspace/configuration":
-                items = message.get("params", {}).get("items", []) if isinstance(message.get("params"), dict) else []
+                if isinstance(message.get("params"), dict):
+                    items = message.get("params", {}).get("items", [])
+                else:
+                    items = []
                 reply["result"] = [None] * len(items) if isinstance(items, list) else []
             case "workspace/workspaceFolders":
                 reply["result"] = [{"uri": make_uri(self._root, b""), "name": "project"}]

@@ -45,7 +45,8 @@ class _Slot:
 
     def end(self) -> None:
         """End the server if it runs; the caller must hold the lock."""
-        server, self.server = self.server, None
+        server = self.server
+        self.server = None
         if server is not None:
             server.close()
 
@@ -65,7 +66,9 @@ class ServerPool:
 
     def find(self, language: str, root: bytes) -> tuple[KnownServer, str] | None:
         """Return the server for a language, with its program; None if there is none."""
-        return find_server(language, self._environ, root) if language in self._languages else None
+        if language in self._languages:
+            return find_server(language, self._environ, root)
+        return None
 
     def ask(
         self, root: RootFolder, found: tuple[KnownServer, str], question: Callable[[LanguageServer, float], ResultT]
@@ -81,7 +84,8 @@ class ServerPool:
         # Held only for the dictionary: starting a server, or querying it, takes seconds.
         with self._lock:
             slot = self._slots.setdefault((root.path, known.name), _Slot())
-        ends, problem = time.monotonic() + WAIT_SECONDS, ""
+        ends = time.monotonic() + WAIT_SECONDS
+        problem = ""
         with blocking():
             while not slot.lock.acquire(timeout=LOOK_SECONDS):
                 stop_if_over()
