@@ -1,10 +1,14 @@
-"""Runs many clients for a long time: scripts/soak [--seconds N] [--clients N] (default: 10 minutes, 16 clients).
+"""Runs many clients without a pause: scripts/soak [--seconds N] [--clients N] (default: 10 minutes, 16 clients).
 
-Each client saves files under new names and queries the newest by `outline`, `get_symbol` and `query`, which must find
-it; sometimes one floods the daemon with large calls and disconnects. Printed at intervals: memory, descriptors and
-threads of the daemon, answers per second, errors, wrong answers. At the end the daemon is left idle. The status is 0 if
-there was no error and no wrong answer, it is the same process, its memory, descriptors and threads are back at the
-level after a short warm-up, and it takes no processor time.
+Half of the clients save files under new names and query the newest by `outline`, `get_symbol` and `query`, which must
+find it; sometimes one floods the daemon with large calls and disconnects. The others ask questions of every kind one
+after the other, as fast as they are answered (``KINDS``). A polite client asks twenty times a second and is timed. The
+daemon never has five seconds without a lookup.
+
+Printed at intervals: memory, descriptors and threads of the daemon, answers per second, the polite client's median and
+99th percentile, errors, wrong answers. At the end the daemon is left idle. The status is 0 if there was no error and no
+wrong answer, it is the same process, its memory and descriptors did not grow in a line while it worked, memory,
+descriptors and threads are back near the level after a short warm-up, and it takes no processor time.
 """
 
 import argparse
@@ -27,11 +31,31 @@ from scripts.benchmarks.private import PAGE, Client, Private, adopt, private_dae
 
 MIB = 1 << 20
 WARM_SECONDS = 10.0
-RECOVERY_SECONDS = 30.0
+RECOVERY_SECONDS = 120.0
 """Memory is released 5 s after a flood; indexing the last saved files takes longer."""
-MEMORY_MIB, DESCRIPTORS, THREADS, IDLE_PERCENT = 50, 20, 40, 1.0
+MEMORY_MIB, DESCRIPTORS, THREADS, IDLE_PERCENT = 60, 20, 40, 1.0
 """Most growth of each from the end of the warm-up, and the processor's share when idle.
 Threads are kept for as long as anyio keeps idle ones."""
+SETTLED_SHARE = 0.3
+"""Caches fill during this share of the run: three minutes of ten. A line is fitted to the rest."""
+MOST_MIB_A_MINUTE = 2.0
+LEAST_FITTED_SECONDS = 300.0
+"""In a shorter run, caches that are still filling look like a leak: the line is printed, and not judged."""
+POLITE_SECONDS = 0.05
+KINDS: dict[str, dict[str, object]] = {
+    "get_symbol": {"symbol_name": "other_7"},
+    "code_research": {"query": "callers of other_7", "max_depth": 1},
+    "search_code": {"query": "return one more than the argument"},
+    "query": {"query": "other one return"},
+    "outline": {"path": "soaked_0.py"},
+    "repo_map": {},
+    "list_files": {"query": "soaked"},
+    "glob": {"query": "**/*.py"},
+    "read_code": {"symbol_name": "other_3"},
+    "stats": {},
+    "tools/list": {},
+}
+"""Questions that are asked without a pause, each with its parameters; an MCP message among them."""
 FLOOD_EVERY = 50
 STAGES = {"listing", "indexing", "words", "merging", "symbols", "chunks", "vectors"}
 
@@ -52,6 +76,10 @@ class Tally:
     answers: int = 0
     floods: int = 0
     problems: list[str] = field(default_factory=list)
+    polite_ms: list[float] = field(default_factory=list)
+    """Times of the polite client's answers."""
+    samples: list[tuple[float, Figures]] = field(default_factory=list)
+    """The daemon's figures, each with its second."""
 
 
 def figures(pid: int) -> Figures:
@@ -87,6 +115,54 @@ def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally)
     client.close()
 
 
+def ask_without_pause(daemon: Private, number: int, stop: threading.Event, tally: Tally) -> None:
+    """Ask questions of every kind until ``stop`` is set; what is asked for may be gone for a moment."""
+    rng = random.Random(number)  # noqa: S311 - no secret
+    client = daemon.client()
+    while not stop.is_set():
+        method = rng.choice(sorted(KINDS))
+        try:
+            client.call(method, **KINDS[method])
+        except RuntimeError as error:
+            # No such symbol, or a file that is just being written: an answer as well.
+            if "-32603" in str(error):
+                tally.problems.append(repr(error)[:200])
+        except (OSError, ValueError) as error:
+            tally.problems.append(repr(error)[:200])
+            client = daemon.client()
+        tally.answers += 1
+    client.close()
+
+
+def be_polite(daemon: Private, stop: threading.Event, tally: Tally) -> None:
+    """Ask a small question twenty times a second, and note how long each answer takes."""
+    client = daemon.client()
+    while not stop.wait(POLITE_SECONDS):
+        begun = time.monotonic()
+        client.call("query", query="def other_7(", mode="literal", limit=3)
+        tally.polite_ms.append((time.monotonic() - begun) * 1000)
+    client.close()
+
+
+def fit_slope(samples: list[tuple[float, float]]) -> float:
+    """Return the growth a minute of a line through samples (second, value), by least squares."""
+    count = len(samples)
+    mean_time = sum(second for second, _ in samples) / count
+    mean_value = sum(value for _, value in samples) / count
+    spread = sum((second - mean_time) ** 2 for second, _ in samples)
+    if not spread:
+        return 0.0
+    return 60 * sum((second - mean_time) * (value - mean_value) for second, value in samples) / spread
+
+
+def describe_times(times: list[float]) -> str:
+    """Return the median and the 99th percentile of times in ms."""
+    if not times:
+        return "      -      -"
+    ordered = sorted(times)
+    return f"{ordered[len(ordered) // 2]:7.0f} {ordered[int(len(ordered) * 0.99)]:6.0f}"
+
+
 def asked(client: Client, file: str, name: str) -> Iterator[tuple[str, bool]]:
     """Query a just saved function by three methods; yield each method and whether its answer has the function."""
     yield "outline", name in json.dumps(client.call("outline", path=file, max_tokens=1_000_000))
@@ -109,27 +185,41 @@ def flood(daemon: Private, rng: random.Random) -> None:
 
 def soak(daemon: Private, seconds: float, clients: int) -> int:
     """Run the clients and return the status."""
-    tally, stop = Tally(), threading.Event()
-    threads = [threading.Thread(target=be_client, args=(daemon, at, stop, tally)) for at in range(clients)]
-    print(f"{'s':>5} {'MiB':>7} {'descriptors':>11} {'threads':>7} {'answers/s':>9} {'floods':>6} {'problems':>8}")
+    tally = Tally()
+    stop = threading.Event()
+    threads = [threading.Thread(target=be_polite, args=(daemon, stop, tally))]
+    for number in range(clients):
+        work = be_client if number % 2 == 0 else ask_without_pause
+        threads.append(threading.Thread(target=work, args=(daemon, number, stop, tally)))
+    print(
+        f"{'s':>5} {'MiB':>7} {'descriptors':>11} {'threads':>7} {'answers/s':>9}"
+        f" {'p50 ms':>7} {'p99':>6} {'floods':>6} {'problems':>8}"
+    )
     begun = time.monotonic()
     for thread in threads:
         thread.start()
-    base, told, answered = figures(daemon.pid), 0.0, 0
+    base = figures(daemon.pid)
+    printed = 0.0
+    answered = 0
+    timed = 0
     interval = min(30.0, seconds / 6)
     try:
         while (spent := time.monotonic() - begun) < seconds and lifecycle.find_holder(daemon.paths) == daemon.pid:
+            now = figures(daemon.pid)
+            tally.samples.append((spent, now))
             if spent < min(WARM_SECONDS, seconds / 2):
-                base = figures(daemon.pid)
-            if spent - told >= interval:
-                rate, answered = (tally.answers - answered) / (spent - told), tally.answers
-                told = spent
-                now = figures(daemon.pid)
+                base = now
+            if spent - printed >= interval:
+                rate = (tally.answers - answered) / (spent - printed)
+                times = describe_times(tally.polite_ms[timed:])
                 print(
-                    f"{spent:5.0f} {now.memory_mib:7.0f} {now.descriptors:11} {now.threads:7} {rate:9.1f}"
+                    f"{spent:5.0f} {now.memory_mib:7.0f} {now.descriptors:11} {now.threads:7} {rate:9.1f} {times}"
                     f" {tally.floods:6} {len(tally.problems):8}",
                     flush=True,
                 )
+                printed = spent
+                answered = tally.answers
+                timed = len(tally.polite_ms)
             time.sleep(0.5)
     finally:
         stop.set()
@@ -138,9 +228,30 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
     return verdict(daemon, base, tally)
 
 
+def judge_slopes(tally: Tally) -> list[str]:
+    """Print how memory and descriptors grew while the daemon worked, and return what is wrong with that."""
+    if not tally.samples:
+        return []
+    seconds = tally.samples[-1][0]
+    settled = [(second, now) for second, now in tally.samples if second >= seconds * SETTLED_SHARE]
+    memory = fit_slope([(second, now.memory_mib) for second, now in settled])
+    descriptors = fit_slope([(second, float(now.descriptors)) for second, now in settled])
+    print(f"slopes a minute: {memory:.2f} MiB, {descriptors:.2f} descriptors")
+    print(f"polite client, p50 and p99 in ms: {describe_times(tally.polite_ms)}")
+    if seconds < LEAST_FITTED_SECONDS:
+        return []
+    wrong: list[str] = []
+    if memory > MOST_MIB_A_MINUTE:
+        wrong.append(f"memory grows by {memory:.2f} MiB a minute, at most {MOST_MIB_A_MINUTE} allowed")
+    if descriptors * seconds / 60 > DESCRIPTORS:
+        wrong.append(f"descriptors grow by {descriptors:.2f} a minute")
+    return wrong
+
+
 def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
     """Leave the daemon idle, print its resources, and return 0 if they are back at ``base``."""
     wrong = [*dict.fromkeys(tally.problems)][:10]
+    wrong += judge_slopes(tally)
     if lifecycle.find_holder(daemon.paths) != daemon.pid:
         print(Path(daemon.paths.crash_log).read_text(errors="replace")[-3_000:])
         print("FAILED: the daemon has ended")
