@@ -23,7 +23,7 @@ from flashgrep.daemon.listeners import Listeners
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.project.stores import describe_stores
-from flashgrep.rpc.connect import as_latin1, from_latin1
+from flashgrep.rpc.connect import as_latin1, find_newest_source, from_latin1
 from flashgrep.rpc.context import Extension, RequestContext
 
 KIB = 1024
@@ -164,13 +164,16 @@ class Control:
     async def describe_version(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """Return the version, the package's folder, and whether the files in it have changed since the start.
 
-        The last tells of upgrades that keep the version: a reinstallation, a pull into an editable installation.
+        ``changed`` tells of upgrades that keep the version: a reinstallation, a pull into an editable installation.
+        ``newest_source`` (nanoseconds) and ``source_files`` order this code against another installation's.
         """
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now  # clients that come before this check is done get the previous result
             self._is_changed = await run_sync(find_newest_source, PACKAGE) != self._loaded
-        return {"version": __version__, "folder": PACKAGE, "changed": self._is_changed}
+        newest, files = self._loaded
+        version = {"version": __version__, "folder": PACKAGE, "changed": self._is_changed}
+        return {**version, "newest_source": newest, "source_files": files}
 
     async def retire(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """Retire for a newer daemon: exit if no other call is in flight.
@@ -207,19 +210,6 @@ def read_path(params: Any, name: str) -> str:
     if not isinstance(found, str):
         raise InvalidParams(f"{name}: a string is required", field=name)
     return from_latin1(found, "replace")
-
-
-def find_newest_source(folder: str) -> tuple[int, int]:
-    """Return the time of the newest source file below a folder in nanoseconds, and how many there are."""
-    newest, count, folders = 0, 0, [folder]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders += [entry.path] if entry.name != "__pycache__" else []
-                elif entry.name.endswith((".py", ".scm", ".js", ".css", ".html")):
-                    newest, count = max(newest, entry.stat().st_mtime_ns), count + 1
-    return newest, count
 
 
 def measure_memory() -> int:

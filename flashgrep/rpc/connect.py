@@ -218,7 +218,26 @@ def _is_older(connection: socket.socket) -> bool:
     if theirs != ours:
         return theirs < ours
     # An upgrade may keep the version: a reinstallation, or a pull into an editable installation.
-    return bool(daemon["changed"]) and daemon["folder"] == PACKAGE
+    if daemon["folder"] == PACKAGE:
+        return bool(daemon["changed"])
+    # Two installations of one version: the newer code answers for both. The order is total, so they take no turns.
+    if "newest_source" not in daemon:
+        return False
+    running = int(daemon["newest_source"]), int(daemon["source_files"])
+    return running < find_newest_source(PACKAGE)
+
+
+def find_newest_source(folder: str) -> tuple[int, int]:
+    """Return the time of the newest source file below a folder in nanoseconds, and how many there are."""
+    newest, count, folders = 0, 0, [folder]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [entry.path] if entry.name != "__pycache__" else []
+                elif entry.name.endswith((".py", ".scm", ".js", ".css", ".html")):
+                    newest, count = max(newest, entry.stat().st_mtime_ns), count + 1
+    return newest, count
 
 
 def _parse_version(version: str) -> list[int]:

@@ -136,6 +136,23 @@ def test_a_daemon_whose_files_have_changed_is_replaced_and_sessions_go_on(
         assert client.call("query", text="needle")["structuredContent"]["total"] == 1
 
 
+def test_of_two_installations_of_one_version_the_one_with_newer_code_answers_and_they_do_not_take_turns(
+    cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
+) -> None:
+    root = project({"a.py": "needle = 1\n"})
+    found = "a.py:1:1:needle = 1\n"
+    assert cold_daemon.run("query", "needle", cwd=root).stdout == found
+    newer = install(OURS)
+    clients = [newer.start("query", "needle", cwd=root) for _ in range(2)]
+    said = [client.communicate(timeout=BOUND) for client in clients]
+    assert [out for out, _ in said] == [found] * 2
+    assert "".join(err for _, err in said) == f"fgrep: the daemon runs older code: replaced by {OURS}\n"
+    pid = lifecycle.find_holder(cold_daemon.paths)
+    assert cold_daemon.run("query", "needle", cwd=root).stderr == ""
+    assert newer.run("query", "needle", cwd=root) == (found, "")
+    assert lifecycle.find_holder(cold_daemon.paths) == pid
+
+
 def test_a_daemon_from_before_it_could_be_asked_is_replaced_when_nobody_else_is_there(
     cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
 ) -> None:
