@@ -25,6 +25,8 @@ DAEMON_MODULE = "flashgrep.cli.daemon_process"
 WRONG_SETTINGS = "settings: "
 """What a daemon puts before its reason if its settings prevent the start."""
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
+SOURCES = (".py", ".scm", ".js", ".css", ".html")
+"""Endings of the package's files whose change means other code."""
 DETACH = os.path.join(PACKAGE, "daemon", "detach.py")
 """A separate program, run by path."""
 NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
@@ -220,6 +222,9 @@ def _is_older(connection: socket.socket) -> bool:
     # An upgrade may keep the version: a reinstallation, or a pull into an editable installation.
     if daemon["folder"] == PACKAGE:
         return bool(daemon["changed"])
+    # What it has not imported yet is gone: its installation was removed.
+    if daemon["changed"] and not os.path.isdir(str(daemon["folder"])):
+        return True
     # Two installations of one version: the newer code answers for both. The order is total, so they take no turns.
     if "newest_source" not in daemon:
         return False
@@ -228,15 +233,30 @@ def _is_older(connection: socket.socket) -> bool:
 
 
 def find_newest_source(folder: str) -> tuple[int, int]:
-    """Return the time of the newest source file below a folder in nanoseconds, and how many there are."""
-    newest, count, folders = 0, 0, [folder]
+    """Return the time of the newest source file below a folder in nanoseconds, and how many there are.
+
+    What vanishes meanwhile, or cannot be read, is passed over: an upgrade or an editor may be at work in the folder.
+    """
+    newest = 0
+    count = 0
+    folders = [folder]
     while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders += [entry.path] if entry.name != "__pycache__" else []
-                elif entry.name.endswith((".py", ".scm", ".js", ".css", ".html")):
-                    newest, count = max(newest, entry.stat().st_mtime_ns), count + 1
+        try:
+            with os.scandir(folders.pop()) as listing:
+                entries = list(listing)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    folders.append(entry.path)
+            elif entry.name.endswith(SOURCES):
+                try:
+                    changed = entry.stat().st_mtime_ns
+                except OSError:
+                    continue
+                newest = max(newest, changed)
+                count += 1
     return newest, count
 
 

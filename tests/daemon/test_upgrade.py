@@ -153,6 +153,26 @@ def test_of_two_installations_of_one_version_the_one_with_newer_code_answers_and
     assert lifecycle.find_holder(cold_daemon.paths) == pid
 
 
+def test_a_file_or_folder_of_the_package_that_vanishes_during_the_look_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").touch()
+    (tmp_path / ".#kept.py").symlink_to("nobody@nowhere")  # the lock of an editor: it is listed, but has no file
+    newest = (tmp_path / "kept.py").stat().st_mtime_ns
+    assert connect.find_newest_source(str(tmp_path)) == (newest, 1)
+    assert connect.find_newest_source(str(tmp_path / "uninstalled")) == (0, 0)
+
+
+def test_a_daemon_whose_package_was_removed_is_replaced_by_a_client_of_another_installation(
+    cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
+) -> None:
+    root = project({"a.py": "needle = 1\n"})
+    removed = install(OURS)
+    assert removed.run("query", "needle", cwd=root) == ("a.py:1:1:needle = 1\n", "")
+    shutil.rmtree(removed.package)
+    answer = cold_daemon.run("query", "needle", cwd=root)
+    assert answer.stdout == "a.py:1:1:needle = 1\n"
+    assert answer.stderr == f"fgrep: the daemon runs older code: replaced by {OURS}\n"
+
+
 def test_a_daemon_from_before_it_could_be_asked_is_replaced_when_nobody_else_is_there(
     cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
 ) -> None:
