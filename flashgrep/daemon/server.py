@@ -1,12 +1,10 @@
 """Assembles settings, catalogue, dispatcher and wires into one running daemon."""
 
 import os
-import secrets
 import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,11 @@ from flashgrep import __version__
 from flashgrep.api.part import Part
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import FlashgrepError
-from flashgrep.base.paths import PRIVATE_FILE, Paths
+from flashgrep.base.paths import Paths
 from flashgrep.daemon.control import Control, Subscriptions
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
+from flashgrep.daemon.token import read_token
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
@@ -151,16 +150,6 @@ class Daemon:
             elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()
-
-
-def read_token(paths: Paths) -> str:
-    """Return the secret for TCP access by others and for writing; created on first use, readable only by its user."""
-    path = Path(paths.token)
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-    return path.read_text(encoding="ascii").strip()
 
 
 async def _stop_on_signals(stopping: anyio.Event, *, task_status: Any) -> None:

@@ -58,7 +58,8 @@ def auth_extension(token: Callable[[], str]) -> Extension:
         if not isinstance(shown, str):
             raise InvalidParams("auth: token: a string is required", field="token")
         # In constant time: how long it takes must not tell how much of a guess was right.
-        if not hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode()):
+        is_right = hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode())
+        if not shown or not is_right:
             raise Forbidden("wrong token", reason="auth_required")
         session = context.session
         session.authenticated = session.has_token = True

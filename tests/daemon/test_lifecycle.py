@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -222,6 +222,15 @@ def test_files_of_the_state_are_for_their_user_alone(daemon: DaemonAtHand) -> No
     assert state.stat().st_mode & 0o777 == 0o700
     modes = {path.name: path.stat().st_mode & 0o777 for path in state.iterdir() if not path.is_dir()}
     assert set(modes.values()) == {0o600}, modes
+
+
+def test_an_emptied_token_lets_nobody_in(daemon: DaemonAtHand) -> None:
+    Path(daemon.paths.token).write_text("")
+    with closing(daemon.wire("tcp")) as wire:
+        wire.send({"jsonrpc": "2.0", "id": 1, "method": "auth", "params": {"token": ""}})
+        assert wire.receive()["error"]["data"]["reason"] == "auth_required"
+        token = Path(daemon.paths.token).read_text().strip()
+        assert wire.call("auth", token=token) == {"authenticated": True, "may_write": True}
 
 
 def test_a_log_that_cannot_be_written_does_not_end_it(cold_daemon: DaemonAtHand) -> None:

@@ -5,6 +5,8 @@ import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,10 +22,13 @@ from flashgrep.base.config import Loaded, Settings, Tcp
 from flashgrep.base.paths import Paths
 from flashgrep.daemon import server
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.server import Daemon, read_token
+from flashgrep.daemon.server import Daemon
+from flashgrep.daemon.token import read_token
 from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.rpc.context import RequestContext
 from tests.conftest import BOUND, short_folder
+
+IMPORTS = "from flashgrep.base.paths import Paths; from flashgrep.daemon.token import read_token"
 
 
 class Running:
@@ -116,6 +121,71 @@ def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     assert len(first) == 64
     assert read_token(paths) == first
     assert stat.S_IMODE(Path(paths.token).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"a1" * 20, bytes(64), b"g" * 64, b"\xff" * 64, b"a1" * 32 + b"\nmore"]
+)
+def test_a_token_file_that_holds_no_token_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    paths = Paths(str(tmp_path))
+    Path(paths.token).write_bytes(content)
+    Path(paths.token).chmod(0o644)
+    token = read_token(paths)
+    assert len(token) == 64
+    assert read_token(paths) == token
+    assert stat.S_IMODE(Path(paths.token).stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [Path(paths.token)]
+
+
+def test_a_link_in_place_of_the_token_is_replaced_and_never_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("a1" * 32 + "\n")
+    state = tmp_path / "state"
+    state.mkdir()
+    for target in (outside, tmp_path / "nowhere"):
+        Path(state / "token").unlink(missing_ok=True)
+        Path(state / "token").symlink_to(target)
+        assert read_token(Paths(str(state))) != "a1" * 32
+        assert not Path(state / "token").is_symlink()
+    assert outside.read_text() == "a1" * 32 + "\n"
+    assert not Path(tmp_path / "nowhere").exists()
+
+
+def test_a_pipe_in_place_of_the_token_is_replaced_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    paths = Paths(str(tmp_path))
+    os.mkfifo(paths.token)
+    token = read_token(paths)
+    assert Path(paths.token).read_text() == token + "\n"
+
+
+@pytest.mark.parametrize("end", [signal.SIG_DFL, signal.SIG_IGN], ids=["killed", "disk full"])
+def test_a_token_whose_writing_is_cut_off_is_no_token(tmp_path: Path, end: signal.Handlers) -> None:
+    paths = Paths(str(tmp_path))
+    # The system ends the process, or refuses, at the first byte that is written to a file.
+    limit = f"signal.signal(signal.SIGXFSZ, {int(end)}); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    call = f"read_token(Paths({str(tmp_path)!r}))"
+    program = f"import resource, signal\n{IMPORTS}\n{limit}\n{call}"
+    writer = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, check=False, timeout=BOUND)
+    assert writer.returncode in {-signal.SIGXFSZ, 1}
+    assert not Path(paths.token).exists()
+    assert len(read_token(paths)) == 64
+    assert list(tmp_path.iterdir()) == [Path(paths.token)]
+
+
+@pytest.mark.parametrize("content", [None, ""], ids=["absent", "empty"])
+def test_processes_that_need_a_token_at_once_get_the_same(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        Path(tmp_path / "token").write_text(content)
+    program = f"{IMPORTS}\ninput()\nprint(read_token(Paths({str(tmp_path)!r})))"
+    command = [sys.executable, "-B", "-c", program]
+    pipe = subprocess.PIPE
+    readers = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(6)]
+    for reader in readers:
+        assert reader.stdin is not None
+        reader.stdin.write("go\n")
+        reader.stdin.flush()
+    tokens = [reader.communicate(timeout=BOUND)[0].strip() for reader in readers]
+    assert tokens == [read_token(Paths(str(tmp_path)))] * 6
 
 
 def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Path) -> None:
