@@ -16,6 +16,7 @@ from flashgrep import __version__
 from flashgrep.api.part import Part
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.own_folders import Identity, identify
 from flashgrep.base.paths import Paths
 from flashgrep.daemon.control import Control, Subscriptions
 from flashgrep.daemon.listeners import HttpListener, Listeners
@@ -34,6 +35,8 @@ GRACE_SECONDS = 5.0
 """Seconds that calls in flight get when the daemon is told to stop; longer ones are cancelled."""
 IDLE_LOOKS = 10
 """Times that an idle daemon wakes within its idle time to check: every three minutes by default."""
+LOST_LOOK_SECONDS = 5.0
+"""Seconds between checks that clients can reach the control socket; a successor waits longer for the lock."""
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class Daemon:
                 await tasks.start(_stop_on_signals, stopping)
                 read_token(self.paths)  # made before anybody can ask for it
                 await listeners.open_control()
+                tasks.start_soon(self._stop_when_lost, identify(self.paths.socket), stopping)
                 await listeners.open_tcp()
                 for info in catalogue.list_projects():
                     await listeners.offer_project(info.root)
@@ -139,6 +143,19 @@ class Daemon:
         )
         service.dispatcher = listeners.dispatcher = dispatcher
         return http
+
+    async def _stop_when_lost(self, ours: Identity | None, stopping: anyio.Event) -> None:
+        """Stop once the control socket is gone or another's: no client would find us, and we hold the lock.
+
+        A cleaner of temporary folders can remove it, or a user the state folder.
+        """
+        while not stopping.is_set():
+            with anyio.move_on_after(LOST_LOOK_SECONDS):
+                await stopping.wait()
+                return  # our own end removes the socket
+            if identify(self.paths.socket) != ours:
+                self.log.warning("socket lost", path=self.paths.socket)
+                stopping.set()
 
     async def _stop_when_idle(self, listeners: Listeners, stopping: anyio.Event) -> None:
         limit = self.settings.idle_exit_minutes * 60

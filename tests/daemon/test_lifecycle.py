@@ -224,6 +224,19 @@ def test_files_of_the_state_are_for_their_user_alone(daemon: DaemonAtHand) -> No
     assert set(modes.values()) == {0o600}, modes
 
 
+def test_a_daemon_whose_socket_was_removed_makes_way_for_one_that_can_be_reached(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "needle = 1\n"})
+    cold_daemon.start()
+    lost = pid_of(cold_daemon)
+    Path(cold_daemon.paths.socket).unlink()  # as cleaners of temporary folders do
+    answer = cold_daemon.run("query", "needle", cwd=root)
+    assert (answer.stdout, answer.stderr) == ("a.py:1:1:needle = 1\n", "")
+    wait_until_gone(lost)
+    assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
+
+
 def test_an_emptied_token_lets_nobody_in(daemon: DaemonAtHand) -> None:
     Path(daemon.paths.token).write_text("")
     with closing(daemon.wire("tcp")) as wire:

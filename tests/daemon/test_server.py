@@ -115,6 +115,19 @@ async def test_shutdown_is_answered_first(running: Running) -> None:
     assert not Path(running.paths.socket).exists()
 
 
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+async def test_a_daemon_that_no_client_can_reach_any_more_ends(
+    running: Running, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(server, "LOST_LOOK_SECONDS", 0.05)
+    path = Path(running.paths.socket)
+    async with running.serving():
+        path.unlink()
+        if change == "replaced":
+            path.touch()
+    assert path.exists() == (change == "replaced")
+
+
 def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path))
     first = read_token(paths)
