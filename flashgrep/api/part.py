@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ProjectService, ServiceKey
 from flashgrep.base.registry import Handler, Registry
+from flashgrep.index.stage import Stage
 
 ClientCall = Callable[[Any, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Called with the request's context, the caller's folder and the call's parameters; bytes are latin-1 text."""
@@ -63,6 +64,8 @@ class Part:
     """Makes what it keeps for a project, when that is opened."""
     host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(default_factory=dict)
     """Makes what it keeps for all projects of a host, when that starts."""
+    stages: Sequence[Stage] = ()
+    """The late stages whose rows it makes and reads, in their order."""
     indexer_functions: Mapping[str, str] = field(default_factory=dict)
     """What the process of an indexer does for it: ``module:function`` by the command, a late stage or ``keep``.
 

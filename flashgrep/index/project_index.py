@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from flashgrep.base.own_folders import check_store, identify
 from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage, list_vector_files
+from flashgrep.index.stage import Stage
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer, are_current, drop_old_rows
 
@@ -29,8 +30,9 @@ class Loaded(NamedTuple):
 class ProjectIndex:
     """One project's part of a store, which need not exist; ``reader`` is None until it is open."""
 
-    def __init__(self, file: Path, root: bytes, versions: Mapping[str, str]) -> None:
+    def __init__(self, file: Path, root: bytes, versions: Mapping[str, str], stages: Sequence[Stage]) -> None:
         """``file``: the store's database; ``versions``: of the code that makes each late stage's rows."""
+        self._stages = stages
         self.file = file
         self._root = root
         self.reader: Reader | None = None
@@ -58,7 +60,7 @@ class ProjectIndex:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
             raise
-        reader = Reader(self.file, self._root)
+        reader = Reader(self.file, self._root, self._stages)
         try:
             table, done = FileTable.of(reader.files()), reader.done(embedding)
             loaded = Loaded(table, reader.generation(), done, self.file.stat().st_mtime)
@@ -76,7 +78,7 @@ class ProjectIndex:
     def open(self) -> None:
         """Open the index for reading, unless it is open."""
         if self.reader is None:
-            self.reader = Reader(self.file, self._root)
+            self.reader = Reader(self.file, self._root, self._stages)
 
     def close(self) -> None:
         """Close the index."""

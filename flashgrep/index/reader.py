@@ -9,7 +9,7 @@ import sqlite3
 import time
 from array import array
 from collections import deque
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -22,13 +22,8 @@ from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.kept import IndexedTexts, read_known
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
+from flashgrep.index.stage import RowsKey, RowsT, Stage
 from flashgrep.index.table import FileRow, TextIds
-from flashgrep.parts.meaning.index import chunks
-from flashgrep.parts.meaning.index.chunks import StoredChunk
-from flashgrep.parts.meaning.index.sieve import apply_filters, drop_wordless
-from flashgrep.parts.meaning.index.vectors import row_type
-from flashgrep.parts.meaning.index.word_impacts import names_of
-from flashgrep.parts.symbols import symbol_table as symbols
 from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
 
@@ -45,17 +40,8 @@ class TextIndex(Protocol):
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
         """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
 
-    def defining(self, name: str, *, prefix: bool = False) -> list[int]:
-        """Return the texts that define a name, or one with this prefix, ignoring ASCII case, ascending."""
-
-    def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
-        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
-
-    def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return the symbol rows of texts, for ``symbol_table.read_row``; texts without a row are left out."""
-
-    def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
-        """Return the chunks of texts; those whose chunks are not stored are left out."""
+    def rows(self, key: RowsKey[RowsT]) -> RowsT:
+        """Return what reads the rows of a part."""
 
     def find_cut(self) -> Collection[bytes]:
         """Return the project's files whose text may end at a NUL byte, before the file does."""
@@ -69,9 +55,6 @@ REMEMBERED = 128
 
 MOST_REMEMBERED = 1000
 """Longer lists of candidates are not cached."""
-
-FEW_TEXTS = 8
-"""So few candidates are read as quickly as the index can tell which of them have a word."""
 
 MOST_SECONDS = 30.0
 """Limit of processor time for one lookup; the longest one, of all files of a large tree, takes about two seconds."""
@@ -108,9 +91,11 @@ NOTHING_STORED = IndexSize(*[0] * len(IndexSize._fields))
 class Reader:
     """A pool of read-only connections to a store, for one of its projects; every lookup is safe from any thread."""
 
-    def __init__(self, file: Path, root: bytes, *, seconds: float = MOST_SECONDS) -> None:
+    def __init__(self, file: Path, root: bytes, stages: Sequence[Stage] = (), *, seconds: float = MOST_SECONDS) -> None:
         """``root``: of the project. ``seconds``: processor time a lookup may take; a sound index never needs it."""
         self.file = file
+        self.stages = stages
+        """The late stages that parts make, in their order."""
         self.root = root
         self._seconds = seconds
         # Both ends of a deque are thread-safe, so lookups borrow connections without a lock.
@@ -231,32 +216,14 @@ class Reader:
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
         """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
-        names = names_of(text)
-        if not names or not len(text_ids):
-            return text_ids
         with self.transaction() as connection:
-            text_ids = apply_filters(connection, text_ids, names)  # reading a text that has a filter may take 40 ms
-            return text_ids if len(text_ids) < FEW_TEXTS else drop_wordless(connection, text_ids, names)
+            for stage in self.stages:
+                text_ids = stage.with_words(connection, text_ids, text)
+        return text_ids
 
-    def defining(self, name: str, *, prefix: bool = False) -> list[int]:
-        """Return the texts, of any project, that define a name, or one with this prefix, ignoring ASCII case."""
-        with self.transaction() as connection:
-            return symbols.defining(connection, name, prefix=prefix)
-
-    def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
-        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
-        with self.transaction() as connection:
-            return symbols.defined_names(connection, among, start, limit)
-
-    def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
-        """Return the symbol rows of texts, for ``symbol_table.read_row``; texts without a row are left out."""
-        with self.transaction() as connection:
-            return symbols.packed_of(connection, text_ids)
-
-    def chunks_of_texts(self, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
-        """Return the chunks of texts; those whose chunks are not stored are left out."""
-        with self.transaction() as connection:
-            return chunks.chunks_of_texts(connection, text_ids)
+    def rows(self, key: RowsKey[RowsT]) -> RowsT:
+        """Return what reads the rows of a part."""
+        return key.open(self)
 
     def find_cut(self) -> list[bytes]:
         """Return the project's files whose text may end at a NUL byte, before the file does.
@@ -291,20 +258,15 @@ class Reader:
 
     def done(self, embedding: str) -> set[LateStage]:
         """Return the late stages that have reached every text of the project; vectors with these settings."""
+        reached: set[LateStage] = set()
         with self.transaction() as connection:
             project = schema.find_project(connection, self.root)
-            left: dict[LateStage, int] = {
-                "symbols": symbols.count_to_parse(connection, project).texts,
-                "chunks": chunks.count_to_chunk(connection, project).texts,
-                "vectors": chunks.count_to_embed_with(connection, project, embedding),
-            }
-        found = set()
-        for stage, texts in left.items():
-            # Each stage is built on the previous one, so a complete stage after an incomplete one does not count.
-            if texts:
-                break
-            found.add(stage)
-        return found
+            for stage in self.stages:
+                # Each stage is built on the previous one, so a complete stage after an incomplete one does not count.
+                if stage.count_left(connection, project, embedding):
+                    break
+                reached.add(stage.name)
+        return reached
 
     def size(self) -> IndexSize:
         """Return what the index currently holds."""
@@ -320,10 +282,12 @@ class Reader:
                 "FROM text WHERE id IN (SELECT text_id FROM path WHERE project = :own))",
                 {"own": project},
             ).fetchone()
-            vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
+            figures: dict[str, int] = {}
+            for stage in self.stages:
+                figures.update(stage.measure(connection, project))
             rows = segments(connection, Kind.GRAMS)
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
-            return IndexSize(
+            size = IndexSize(
                 files,
                 texts,
                 int(lines),
@@ -331,13 +295,14 @@ class Reader:
                 one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0],
                 sum(row.bytes for row in rows),
                 pages * page_size,
-                chunks.total(connection, project),
-                vectors,
+                0,
+                0,
                 one("SELECT count(*) FROM project").fetchone()[0],
                 int(shared_texts),
                 int(shared_bytes),
                 *kept.count(connection),
             )
+            return size._replace(**figures)
 
 
 def identity_of(file: Path) -> Identity:

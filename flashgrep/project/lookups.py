@@ -90,7 +90,16 @@ class Lookups:
         if index is None:
             return None
         paths = b"\0".join(table.paths)
-        load = LoadProject(self.number, self._root, self._database, index.identity, paths, table.columns, table.skipped)
+        load = LoadProject(
+            self.number,
+            self._root,
+            self._database,
+            index.identity,
+            index.stages,
+            paths,
+            table.columns,
+            table.skipped,
+        )
         return load, Loaded(index.identity, self.project.tree.generation)
 
     async def run(

@@ -33,6 +33,7 @@ from flashgrep.files.watch import watch
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LateStage
+from flashgrep.index.stage import join_stages
 from flashgrep.indexer.index_scheduler import ProjectIndexing
 from flashgrep.indexer.job import ProjectJob, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
@@ -139,7 +140,7 @@ class Workspace:
         for part in parts:
             functions.update(part.indexer_functions)
         self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions, functions)
-        self.index = ProjectIndex(self.store.file, root, versions)
+        self.index = ProjectIndex(self.store.file, root, versions, join_stages([part.stages for part in parts]))
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         # Before anything below it is opened: a later folder at this path is another one.
         self._identity = _identity(self.path)

@@ -14,7 +14,7 @@ import select
 import signal
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from flashgrep.base.checkpoint import ending
 from flashgrep.base.machine import release_memory
 from flashgrep.files.openat import RootFolder
 from flashgrep.index.reader import Identity, Reader
+from flashgrep.index.stage import Stage
 from flashgrep.index.table import Columns, FileTable, Mark
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
@@ -52,6 +53,8 @@ class LoadProject(NamedTuple):
     database: str
     identity: Identity
     """Identifies the database that the table comes from."""
+    stages: Sequence[Stage]
+    """The late stages that parts make."""
     paths: bytes
     """Joined by NUL bytes, which no path contains."""
     columns: Columns
@@ -112,7 +115,7 @@ class LookupWorker:
             old.reader.close()
         while len(self._projects) >= MOST_PROJECTS:
             self._projects.pop(next(iter(self._projects))).reader.close()
-        reader = Reader(Path(request.database), request.root.path)
+        reader = Reader(Path(request.database), request.root.path, request.stages)
         if reader.identity != request.identity:
             reader.close()
             raise FileNotFoundError("another database replaced it")

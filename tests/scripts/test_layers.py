@@ -150,11 +150,6 @@ def test_modules_of_base_import_only_what_is_below_them() -> None:
 
 
 HOOKS: set[tuple[str, str]] = {
-    ("index.reader", "parts.meaning.index.chunks"),
-    ("index.reader", "parts.meaning.index.sieve"),
-    ("index.reader", "parts.meaning.index.vectors"),
-    ("index.reader", "parts.meaning.index.word_impacts"),
-    ("index.reader", "parts.symbols.symbol_table"),
     ("index.writer", "parts.meaning.index.chunks"),
     ("index.writer", "parts.symbols.symbol_table"),
 }

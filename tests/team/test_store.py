@@ -18,6 +18,7 @@ from flashgrep.base.model import path_from_json
 from flashgrep.base.registry import Call, Session
 from flashgrep.index.reader import TextIndex
 from flashgrep.index.table import FileTable
+from flashgrep.parts.symbols.symbol_table import SYMBOL_ROWS
 from flashgrep.parts.team.team_catalogue import ACCESS
 from flashgrep.parts.team.tree_listing import ListedFile, pack, unpack
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
@@ -141,21 +142,21 @@ async def test_hits_are_those_of_ripgrep(stored: Stored) -> None:
 
 @pytest.mark.slow
 async def test_symbols_are_found_by_name(stored: Stored) -> None:
-    index = stored.index
-    assert stored.paths(index.defining("gamma_delta")) == {b"src/one.py", b"copy.py"}
-    assert stored.paths(index.defining("BETA")) == {b"src/one.py", b"src/main.c"}
-    assert stored.paths(index.defining("bet", prefix=True)) == {b"src/one.py", b"src/two.py", b"src/main.c"}
-    assert index.defining("nobody") == []
+    rows_of = stored.index.rows(SYMBOL_ROWS)
+    assert stored.paths(rows_of.defining("gamma_delta")) == {b"src/one.py", b"copy.py"}
+    assert stored.paths(rows_of.defining("BETA")) == {b"src/one.py", b"src/main.c"}
+    assert stored.paths(rows_of.defining("bet", prefix=True)) == {b"src/one.py", b"src/two.py", b"src/main.c"}
+    assert rows_of.defining("nobody") == []
     everything = set(stored.table.columns[:, TEXT_ID].tolist())
-    assert index.defined_names(everything, "BE", 10) == ["beta", "betas"]
-    assert index.defined_names(everything, "be", 1) == ["beta"]
-    assert index.defined_names({-1}, "be", 10) == []
-    rows = index.packed_symbols(everything)
+    assert rows_of.defined_names(everything, "BE", 10) == ["beta", "betas"]
+    assert rows_of.defined_names(everything, "be", 1) == ["beta"]
+    assert rows_of.defined_names({-1}, "be", 10) == []
+    rows = rows_of.packed_symbols(everything)
     at = stored.table.find(b"src/one.py")
     assert at is not None
     assert rows.keys() == everything - {0}
     assert rows[int(stored.table.columns[at, TEXT_ID])]
-    assert index.packed_symbols([]) == {}
+    assert rows_of.packed_symbols([]) == {}
 
 
 names = st.binary(min_size=1, max_size=12).filter(lambda name: b"\0" not in name)

@@ -7,6 +7,7 @@ from flashgrep.parts.meaning.choice import choose_embedding
 from flashgrep.parts.meaning.embed.models import MODELS, Models
 from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS, MeaningIndex
+from flashgrep.parts.meaning.stages import STAGES
 from flashgrep.project import Workspace
 
 
@@ -24,6 +25,7 @@ PART = Part(
     searchers=Searchers(words=find_best_lines, embedding=choose_embedding),
     project_services={CHUNKS: open_chunks},
     host_services={MODELS: lambda host: Models(host.settings, host.environ)},
+    stages=STAGES,
     indexer_functions={
         "chunks": "flashgrep.parts.meaning.meaning_stages:store_chunks",
         "vectors": "flashgrep.parts.meaning.meaning_stages:store_vectors",

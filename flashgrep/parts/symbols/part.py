@@ -4,6 +4,7 @@ from flashgrep.api.part import Part
 from flashgrep.api.searchers import Searchers
 from flashgrep.parts.symbols import methods, syntax
 from flashgrep.parts.symbols.relevance import search_by_relevance
+from flashgrep.parts.symbols.stages import STAGES
 from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.symbols.symbol_source import PARSED_FILES, STORED_SYMBOLS, ParsedFiles, StoredSymbols
 
@@ -17,5 +18,6 @@ PART = Part(
     searchers=Searchers(definition=find_definition, ranking=search_by_relevance),
     project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},
     host_services={PARSED_FILES: lambda _host: ParsedFiles()},
+    stages=STAGES,
     indexer_functions={"symbols": "flashgrep.parts.symbols.parsing_stage:store_symbols"},
 )

@@ -299,7 +299,8 @@ class Definers:
             reader = self._snapshot.reader
             if version is not None and reader is not None:
                 with suppress(table.Declined):
-                    packed = table.read_row(reader.packed_symbols([version[0]]).get(version[0]))
+                    rows = reader.rows(table.SYMBOL_ROWS).packed_symbols([version[0]])
+                    packed = table.read_row(rows.get(version[0]))
             symbols = (
                 FileSymbols(packed, document.data)
                 if packed
@@ -323,7 +324,8 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     if not names or snapshot.reader is None or not snapshot.parsed_to:
         return None
     asked = frozenset(name.encode() for name in names)
-    text_ids = sorted({text_id for name in names for text_id in snapshot.reader.defining(name)})
+    rows = snapshot.reader.rows(table.SYMBOL_ROWS)
+    text_ids = sorted({text_id for name in names for text_id in rows.defining(name)})
     paths = snapshot.table.paths
     numbers = snapshot.table.columns[places, TEXT_ID]
     changed = set(snapshot.changed_paths())

@@ -134,7 +134,7 @@ class SnapshotSource:
         """Return the files that may define a name; None if not all files have been parsed."""
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
-        text_ids = self._snapshot.reader.defining(name, prefix=prefix)
+        text_ids = self._snapshot.reader.rows(table.SYMBOL_ROWS).defining(name, prefix=prefix)
         found = self._add_changes(self._snapshot.table.places(np.array(text_ids, np.int64)))
         # Both lists: files opened next may come from either.
         self._proposed = sorted({*self._proposed, *found})
@@ -145,7 +145,7 @@ class SnapshotSource:
         own = set(self._snapshot.table.texts().tolist())  # a store also has names of other projects
         reader = self._snapshot.reader
         if reader:
-            found = reader.defined_names(own, start, limit)
+            found = reader.rows(table.SYMBOL_ROWS).defined_names(own, start, limit)
         else:
             found = []
         for path in self._snapshot.unsaved:  # a name being typed is not saved yet
@@ -229,10 +229,10 @@ class SnapshotSource:
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
-            if self._snapshot.reader:
-                rows = self._snapshot.reader.packed_symbols(text_ids)
-            else:
-                rows = {}
+            rows: Mapping[int, bytes] = {}
+            reader = self._snapshot.reader
+            if reader:
+                rows = reader.rows(table.SYMBOL_ROWS).packed_symbols(text_ids)
             # All at once: a question goes through its files in order and rarely returns.
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()

@@ -5,14 +5,16 @@ without symbols has an empty row; one that could not be parsed has a row of ``!`
 """
 
 import sqlite3
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.index.schema import SYMBOL_TABLES, StageBacklog, create_tables
+from flashgrep.index.stage import RowsKey, Transactions
 
 LONGEST_NAME: Final = 200
 """Bytes; longer names (headings, generated names) are not indexed, but their text is still found."""
@@ -151,3 +153,41 @@ def defined_names(connection: sqlite3.Connection, among: Container[int], start: 
 
 def _term(name: str) -> str:
     return name.translate(_ENCODE)
+
+
+class SymbolRows(Protocol):
+    """Reads the symbols of one state of an index; thread-safe."""
+
+    def defining(self, name: str, *, prefix: bool = False) -> list[int]:
+        """Return the texts that define a name, or one with this prefix, ignoring ASCII case, ascending."""
+
+    def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
+        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
+
+    def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
+        """Return the symbol rows of texts, for ``read_row``; texts without a row are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSymbolRows:
+    """The symbols of a store on disk; implements ``SymbolRows``."""
+
+    reader: Transactions
+
+    def defining(self, name: str, *, prefix: bool = False) -> list[int]:
+        """Return the texts, of any project, that define a name, or one with this prefix, ignoring ASCII case."""
+        with self.reader.transaction() as connection:
+            return defining(connection, name, prefix=prefix)
+
+    def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
+        """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
+        with self.reader.transaction() as connection:
+            return defined_names(connection, among, start, limit)
+
+    def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
+        """Return the symbol rows of texts, for ``read_row``; texts without a row are left out."""
+        with self.reader.transaction() as connection:
+            return packed_of(connection, text_ids)
+
+
+SYMBOL_ROWS: Final[RowsKey[SymbolRows]] = RowsKey("symbols", LocalSymbolRows)

@@ -18,12 +18,13 @@ from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import FORMAT
 from flashgrep.index.segments import Kind
+from flashgrep.index.stage import RowsKey, RowsT
 from flashgrep.index.table import FileTable, TextIds
 from flashgrep.parts.meaning.embed import Embedder
 from flashgrep.parts.meaning.embed.providers import embedder_of
-from flashgrep.parts.meaning.index.chunks import StoredChunk, split_chunks
+from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS, StoredChunk, split_chunks
 from flashgrep.parts.meaning.search.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, ChunkState, ChunkView, Texts
-from flashgrep.parts.symbols.symbol_table import LONGEST_NAME
+from flashgrep.parts.symbols.symbol_table import LONGEST_NAME, SYMBOL_ROWS
 from flashgrep.parts.team.store_connection import OpenQuery
 from flashgrep.parts.team.stored_chunks import SignCache, StoredChunks, StoredVectors
 from flashgrep.parts.team.stored_segments import SELECT, Segment, fetch_lists
@@ -128,6 +129,12 @@ class TextReader:
         """Return the texts unchanged."""
         # Words are stored for ranking only; filtering by them would take another round trip to each shard.
         return text_ids
+
+    def rows(self, key: RowsKey[RowsT]) -> RowsT:
+        """Return what reads the rows of a part: itself; it is a ``SymbolRows`` and a ``ChunkRows``."""
+        readers: dict[str, Any] = {SYMBOL_ROWS.name: self, CHUNK_ROWS.name: self}
+        reader: RowsT = readers[key.name]
+        return reader
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
         """Return the texts that define a name, or one that starts with it, ascending; ASCII case is ignored."""

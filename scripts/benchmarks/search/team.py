@@ -20,6 +20,7 @@ from flashgrep.base.registry import Call, Session
 from flashgrep.parts.git.revisions import RevisionView
 from flashgrep.parts.meaning.chunking import embedding_text
 from flashgrep.parts.meaning.embed.providers import embedder_of
+from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS
 from flashgrep.parts.meaning.index.word_impacts import parts
 from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.fusion import query_words
@@ -107,7 +108,7 @@ def fill_tables(connection: "Connection[Any]", snapshot: Snapshot) -> None:
     reader, table = snapshot.reader, snapshot.table
     assert reader is not None  # noqa: S101 - the store's own
     numbers = table.columns[:, TEXT_ID].tolist()
-    stored = reader.chunks_of_texts(set(numbers) - {0})
+    stored = reader.rows(CHUNK_ROWS).chunks_of_texts(set(numbers) - {0})
     rows = (
         "INSERT INTO measured VALUES (%s, setweight(to_tsvector('simple', %s), 'A') || "
         "setweight(to_tsvector('simple', %s), 'B') || to_tsvector('simple', %s), %s::vector)"

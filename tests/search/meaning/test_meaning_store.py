@@ -31,7 +31,9 @@ from flashgrep.parts.meaning.index.word_impacts import (
     score,
     scores_of,
 )
+from flashgrep.parts.meaning.part import PART as MEANING
 from flashgrep.parts.symbols import symbol_table as symbols
+from flashgrep.parts.symbols.part import PART as SYMBOLS
 
 ROOT, PROJECT = b"/tree", 1
 SETTINGS = '{"provider": "static"}'
@@ -415,7 +417,7 @@ def test_all_is_rebuilt_once_most_of_it_is_dead(writer: Writer) -> None:
 
 
 def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(tmp_path / "index.db", ROOT)
+    reader = Reader(tmp_path / "index.db", ROOT, (*SYMBOLS.stages, *MEANING.stages))
     try:
         add_text(writer, 1, "a", parsed=False)
         assert reader.done(SETTINGS) == set()

@@ -7,10 +7,11 @@ belong to a text.
 
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import starmap
-from typing import Final, NamedTuple, overload
+from typing import Final, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from flashgrep.index import segments
 from flashgrep.index.postings import Pairs, encode
 from flashgrep.index.schema import StageBacklog, take_numbers
 from flashgrep.index.segments import Kind, SegmentRow
+from flashgrep.index.stage import RowsKey, Transactions
 from flashgrep.parts.meaning.index.sieve import seal_of
 from flashgrep.parts.meaning.index.word_impacts import Fields, impacts_of
 from flashgrep.parts.symbols import symbol_table as symbols
@@ -455,3 +457,25 @@ def drop_vectors(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM embedded")
     connection.execute("DELETE FROM vector_set")
     _advance_round(connection)
+
+
+class ChunkRows(Protocol):
+    """Reads the chunks of one state of an index; thread-safe."""
+
+    def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
+        """Return the chunks of texts; those whose chunks are not stored are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChunkRows:
+    """The chunks of a store on disk; implements ``ChunkRows``."""
+
+    reader: Transactions
+
+    def chunks_of_texts(self, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
+        """Return the chunks of texts; those whose chunks are not stored are left out."""
+        with self.reader.transaction() as connection:
+            return chunks_of_texts(connection, text_ids)
+
+
+CHUNK_ROWS: Final[RowsKey[ChunkRows]] = RowsKey("chunks", LocalChunkRows)

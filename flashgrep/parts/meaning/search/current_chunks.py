@@ -8,7 +8,7 @@ from flashgrep.base.model import Document, path_from_json
 from flashgrep.files.buffers import UnsavedText
 from flashgrep.files.columns import SHOWN
 from flashgrep.parts.meaning.chunking import chunk_text
-from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
+from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS, ChunkedText, StoredChunk
 from flashgrep.parts.meaning.search.passages import Passage
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.relevance import search_by_relevance
@@ -87,7 +87,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     chunks = None
     version = snapshot.indexed_version(path)
     if version is not None and snapshot.reader is not None:
-        chunks = snapshot.reader.chunks_of_texts([version[0]]).get(version[0])
+        chunks = snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts([version[0]]).get(version[0])
     # The index has the chunks of the indexed text, which an unchanged file still has.
     for chunk in chunks or cut_chunks(path, data, snapshot.unsaved).chunks:
         yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))

@@ -15,7 +15,7 @@ from flashgrep.files.globs import PathFilter
 from flashgrep.index.table import tier_of
 from flashgrep.parts.meaning.chunking import embedding_text
 from flashgrep.parts.meaning.embed.models import Reranker
-from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
+from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS, ChunkedText, StoredChunk
 from flashgrep.parts.meaning.index.vectors import VectorsDamaged
 from flashgrep.parts.meaning.index.word_impacts import Family, impacts_of, scores_of
 from flashgrep.parts.meaning.search.chunk_index import (
@@ -283,7 +283,7 @@ class MeaningSearch:
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._snapshot.reader is not None:
-            self._chunks |= self._snapshot.reader.chunks_of_texts(stored)
+            self._chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(stored)
             paths |= {text_id: path for text_id, path in self._choose_paths(stored).items() if text_id in self._chunks}
         described = []
         for one in best:
