@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from flashgrep.api.view import Project, View
 from flashgrep.base.errors import Unavailable
+from flashgrep.base.registry import Session
 from flashgrep.files.globs import PathFilter
 from flashgrep.search.exact import Answer, Ranking
 
@@ -27,7 +28,7 @@ async def _refuse_embedding(_host: object, _provider: object) -> object:
     raise Unavailable("search by meaning is not installed: the part `meaning` is left out")
 
 
-async def _refuse_revision(_project: Project, _rev: str) -> View:
+async def _refuse_revision(_project: Project, _rev: str, _session: Session) -> View:
     raise Unavailable("revisions are not installed: the part `git` is left out")
 
 
@@ -43,8 +44,9 @@ class Searchers:
     """Answers an exact question for lines, best first; a function of a module, since lookup workers call it, too."""
     embedding: Callable[[Any, Any], Awaitable[Any]] = _refuse_embedding
     """Given a host and a provider's name, returns its settings; raises ProviderUnavailable if it does not work here."""
-    revision: Callable[[Project, str], Awaitable[View]] = _refuse_revision
-    """Returns a project as it is in a revision; raises NotFound, InvalidParams, Forbidden, Unavailable."""
+    revision: Callable[[Project, str, Session], Awaitable[View]] = _refuse_revision
+    """Returns a project as it is in a revision, as far as the connection may read it; raises NotFound, InvalidParams,
+    Forbidden, Unavailable."""
 
     @classmethod
     def join(cls, several: Iterable[Self]) -> Self:

@@ -53,12 +53,12 @@ def find_owner(root: bytes) -> bytes:
         if stat.S_ISDIR(found.st_mode):
             # Git also accepts a common directory inside; but git itself never creates such a repository.
             return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
-        own = os.path.realpath(os.path.join(root, _read_pointer(link, b"gitdir: ")))
+        own = os.path.realpath(os.path.join(root, read_pointer(link, b"gitdir: ")))
         # Only a linked work tree has this file; a submodule's repository does not.
         if not os.path.lexists(os.path.join(own, b"commondir")):
             return _find_superproject(own, root)
-        common = os.path.realpath(os.path.join(own, _read_pointer(os.path.join(own, b"commondir"))))
-        back = os.path.join(own, _read_pointer(os.path.join(own, b"gitdir")))
+        common = os.path.realpath(os.path.join(own, read_pointer(os.path.join(own, b"commondir"))))
+        back = os.path.join(own, read_pointer(os.path.join(own, b"gitdir")))
         # Both directions have to agree: the repository lists the work tree, and the work tree's entry points back here.
         listed = os.path.dirname(own) == os.path.join(common, b"worktrees")
         is_back = os.path.basename(back) == b".git" and os.path.realpath(os.path.dirname(back)) == root
@@ -79,14 +79,11 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
         outer = own[: found.start()]
         if not os.path.isfile(os.path.join(outer, b"HEAD")):
             continue
-        # git writes core.worktree relative to the repository's folder; a value in quotes is not one that git wrote.
-        core = re.search(rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)", _read_file(os.path.join(own, b"config"), MOST_CONFIG))
-        back = core and re.search(rb'(?m)^\s*worktree = ([^"\\\0\n]+)$', core[1])
-        if not back or os.path.realpath(os.path.join(own, back[1])) != root or not _check_owner(own):
+        if read_work_tree(own) != root or not _check_owner(own):
             break
         if not os.path.lexists(os.path.join(outer, b"commondir")):
             return _check_owner(outer)
-        common = os.path.realpath(os.path.join(outer, _read_pointer(os.path.join(outer, b"commondir"))))
+        common = os.path.realpath(os.path.join(outer, read_pointer(os.path.join(outer, b"commondir"))))
         if os.path.dirname(outer) == os.path.join(common, b"worktrees"):  # a submodule of a second work tree
             return _check_owner(common)
         break
@@ -98,7 +95,22 @@ def belongs_to(root: bytes, owner: bytes) -> bool:
     return os.path.isdir(root) and find_owner(root) == owner
 
 
-def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
+def read_work_tree(own: bytes) -> bytes:
+    """Return the work tree that a repository names in its settings, with links resolved.
+
+    Raises:
+        OSError, ValueError: it names none, or not as git writes it: a value in quotes.
+
+    """
+    core = re.search(rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)", read_git_file(os.path.join(own, b"config"), MOST_CONFIG))
+    path = core and re.search(rb'(?m)^\s*worktree = ([^"\\\0\n]+)$', core[1])
+    if not path:
+        raise ValueError("no work tree")
+    # git writes it relative to the repository's folder.
+    return os.path.realpath(os.path.join(own, path[1]))
+
+
+def read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
     """Return the path in one of git's files.
 
     Raises:
@@ -106,14 +118,14 @@ def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
         ValueError: it contains something else.
 
     """
-    text = _read_file(file, MOST_POINTER + 1)
+    text = read_git_file(file, MOST_POINTER + 1)
     path = text.removeprefix(prefix).rstrip(b"\r\n")
     if not text.startswith(prefix) or not path or len(text) > MOST_POINTER or b"\0" in path or b"\n" in path:
         raise ValueError("not a path")
     return path
 
 
-def _read_file(file: bytes, most: int) -> bytes:
+def read_git_file(file: bytes, most: int) -> bytes:
     """Return the first bytes of one of git's files; none if it is not a file: never wait for a pipe."""
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -189,6 +189,11 @@ class Session:
     """Per-connection state of single methods, by method (e.g. whether the skill was already sent)."""
 
     @property
+    def is_bound(self) -> bool:
+        """Whether the connection may reach nothing but its projects; the user's own commands reach everything."""
+        return bool(self.projects) and not self.capabilities.control
+
+    @property
     def may_write(self) -> bool:
         """Whether methods that write are allowed."""
         allowed = self.capabilities.writes

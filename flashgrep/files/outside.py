@@ -257,27 +257,31 @@ class OutsideWatch:
 
     def _watch_folder(self, path: bytes, folders: dict[bytes, Folder]) -> Folder:
         """Watch a folder, given with a trailing slash, and all folders above it."""
-        if path in folders:
-            return folders[path]
-        above, _, name = path[:-1].rpartition(b"/")
-        self._names.add(name)
-        outer = self._watch_folder(above + b"/", folders) if name else TOP
+        # A loop, since a pointer may name a path of 2,000 folders.
+        folder, end = TOP, 0
+        while end := path.find(b"/", end) + 1:
+            here = path[:end]
+            if here not in folders:
+                folders[here] = self._watch_inside(here, folder)
+            folder = folders[here]
+        return folder
+
+    def _watch_inside(self, path: bytes, outer: Folder) -> Folder:
+        """Watch a folder, given with a trailing slash, in ``outer``, the state of the one it is in."""
+        self._names.add(path[:-1].rpartition(b"/")[2])
         is_watched = outer.has_watched_path and outer.has_watched_entries
+        if not outer.is_there:
+            return outer
         try:
-            if not outer.is_there:
-                found = outer
-            else:
-                state = os.lstat(path[:-1] or b"/")
-                # The target of a link may move with a folder that is not on this path.
-                silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(find_silent_type(path)))
-                self._add_watch(path, _OF_FOLDERS)
-                # Its own watch reports it if it is moved or replaced.
-                found = Folder(state.st_dev, True, outer.has_watched_path and not silent, True)
+            state = os.lstat(path[:-1] or b"/")
+            # The target of a link may move with a folder that is not on this path.
+            silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(find_silent_type(path)))
+            self._add_watch(path, _OF_FOLDERS)
         except OSError as error:
             is_missing = error.errno in _MISSING
-            found = Folder(outer.device, not is_missing, is_watched, is_watched and is_missing)
-        folders[path] = found
-        return found
+            return Folder(outer.device, not is_missing, is_watched, is_watched and is_missing)
+        # Its own watch reports it if it is moved or replaced.
+        return Folder(state.st_dev, True, outer.has_watched_path and not silent, True)
 
     def _add_watch(self, path: bytes, mask: int) -> None:
         number = _LIBC.inotify_add_watch(self._queue, path, mask)

@@ -15,6 +15,7 @@ from flashgrep.files.rule_dialects import GIT_RULES, RIPGREP_RULES, RuleDialect
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _CONFIG_SECONDS = 5  # git reads a few small files; longer means a hung network home
+_MOST_POINTER = 4096  # bytes: the maximum of a path
 _MAX_CACHED = 200_000  # folders, about 30 MB; then the cache is cleared
 _MAX_WITH_RULES = 5_000  # folders with rules of their own, 10 KB each; then the cache is cleared, too
 _MAX_CUT = 1_000  # files to report; nobody reads about more
@@ -233,9 +234,15 @@ def find_global_excludes(folder: bytes) -> bytes:
 
 
 def _read_first_line(path: bytes) -> bytes:
+    """Return the first line of one of git's files; empty if it cannot be the path of a file."""
     try:
         # O_NONBLOCK: a pipe must not block us.
         with Descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)) as handle:
-            return os.read(handle, 4096).partition(b"\n")[0].strip()
+            text = os.read(handle, _MOST_POINTER + 1)
     except OSError:
         return b""
+    line = text.partition(b"\n")[0]
+    # The system accepts no path with a NUL, nor one this long; cut, it would be another path.
+    if b"\0" in line or len(line) > _MOST_POINTER:
+        return b""
+    return line.strip()

@@ -131,7 +131,7 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
     rev = "HEAD" if rev is None and workspace.is_bare else rev
     if rev is None:
         return await current_view(call, workspace)
-    return await call.host.searchers.revision(workspace, rev)
+    return await call.host.searchers.revision(workspace, rev, call.session)
 
 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:

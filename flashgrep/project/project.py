@@ -505,7 +505,7 @@ class Workspace:
 
     def find_problem(self) -> str:
         """Return what parts have to say to a reader of an answer; empty if nothing."""
-        problems = [service.problem for service in self._services]
+        problems = dict.fromkeys(service.problem for service in self._services)
         return "; ".join(filter(None, problems))
 
     def facts(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.git.changes import ChangedSymbol, FileChange, State, compare_states, describe_change, show_hunk
-from flashgrep.parts.git.revisions import REVISIONS
+from flashgrep.parts.git.revisions import find_revisions
 from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.catalogue import Catalogue
@@ -202,7 +202,8 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             "coverage": coverage,
         }
 
-    return await workspace.service(REVISIONS).compare(params.rev, look)
+    revisions = find_revisions(workspace, call.session)
+    return await revisions.compare(params.rev, look)
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)

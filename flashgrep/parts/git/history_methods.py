@@ -31,7 +31,7 @@ from flashgrep.methods.common import (
 from flashgrep.methods.text import Style, format_time
 from flashgrep.parts.git import repository as git
 from flashgrep.parts.git.repository import Repository
-from flashgrep.parts.git.revisions import REVISIONS
+from flashgrep.parts.git.revisions import find_revisions
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
@@ -73,7 +73,8 @@ def format_day(seconds: int) -> str:
 async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
-    found = await workspace.service(REVISIONS).ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
+    revisions = find_revisions(workspace, call.session)
+    found = await revisions.ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
     return {"results": [{"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time} for one in found]}
 
 
@@ -125,7 +126,8 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
             # One more than is shown, to know whether there are more.
             return git.list_commits(repository, params.rev, path, skip, params.limit + 1)
 
-    found = await workspace.service(REVISIONS).ask_repository(ask)
+    revisions = find_revisions(workspace, call.session)
+    found = await revisions.ask_repository(ask)
     more = len(found) > params.limit
     return {
         "results": [_show_commit(one) for one in found[: params.limit]],
@@ -183,7 +185,8 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
         with expiring(deadline):
             return git.blame(repository, params.rev, path, lines)
 
-    found, commits = await workspace.service(REVISIONS).ask_repository(ask)
+    revisions = find_revisions(workspace, call.session)
+    found, commits = await revisions.ask_repository(ask)
     shown: list[BlamedLines] = [
         {"start_line": one.start, "lines": one.lines, "commit": one.commit, "old_start_line": one.old_start}
         for one in sorted(found)

@@ -3,7 +3,7 @@
 from flashgrep.api.part import Part
 from flashgrep.api.searchers import Searchers
 from flashgrep.parts.git import changes_methods, history_methods
-from flashgrep.parts.git.revisions import REVISIONS, Revisions, open_revision
+from flashgrep.parts.git.revisions import BOUND_REVISIONS, REVISIONS, Revisions, open_revision
 
 PART = Part(
     name="git",
@@ -18,6 +18,9 @@ PART = Part(
         *history_methods.HANDLERS,
     ),
     searchers=Searchers(revision=open_revision),
-    project_services={REVISIONS: lambda project: Revisions(project, project.folder, project.options.environ)},
+    project_services={
+        REVISIONS: lambda project: Revisions(project, project.folder, project.options.environ),
+        BOUND_REVISIONS: lambda project: Revisions(project, project.folder, project.options.environ, is_confined=True),
+    },
     indexer_functions={"keep": "flashgrep.parts.git.revision_texts:keep_texts"},
 )

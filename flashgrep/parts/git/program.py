@@ -2,30 +2,45 @@
 
 Only commands that read objects, the index and settings are used: ``cat-file``, ``ls-tree``, ``ls-files``, ``rev-list``,
 ``blame``, ``merge-base``, ``for-each-ref``, ``rev-parse``, ``config``. ``_SETTINGS`` and ``_ENVIRON`` turn off what git
-could start because a repository says so: file system monitors, hooks, fetching of missing objects, transports, prompts.
-git itself rejects a repository that belongs to another user, unless the user's settings allow it (``safe.directory``).
+could start because a repository says so: file system monitors, hooks, fetching of missing objects, transports, prompts;
+and what it could read: mailmaps, attributes, excludes. git itself rejects a repository that belongs to another user,
+unless the user's settings allow it (``safe.directory``).
+
+Each git is bounded in memory, output and time. Pipes and devices in the place of git's files are refused before it
+runs. For a connection bound to a project, git is told which repository to read (``files.git_place``) and can open
+nothing else (``landlock``).
 """
 
 import os
 import re
+import resource
 import select
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from flashgrep.base.checkpoint import blocking, stop_if_over
 from flashgrep.base.errors import FlashgrepError, Forbidden, NotFound, Unavailable, clip
 from flashgrep.base.paths import find_program
-from flashgrep.files.openat import RootFolder
+from flashgrep.files.git_place import GitPlace, check_files, check_ref, check_refs, find_place, find_readable
+from flashgrep.files.openat import FOLDER, RootFolder
+from flashgrep.parts.git.landlock import is_available, start_in_domain
 
 LOOK_SECONDS: Final = 0.1
 """How often a call that waits for git checks whether it was cancelled."""
 SILENT_SECONDS: Final = 20.0
 """After this long without output git is considered to hang: a setting may name a pipe that has no writer."""
+MOST_SECONDS: Final = 600.0
+"""For one command, however much it prints."""
+MEMORY_BYTES: Final = 2 << 30
+"""Memory that git may allocate (RLIMIT_DATA; Linux only). Packs and their indexes are mapped, not allocated, so
+the size of a repository hardly counts."""
 MOST_OUTPUT: Final = 256 << 20
 """Bytes; enough for three million files. A malicious tree may list the same subtree a billion times."""
 MOST_MESSAGE: Final = 4_000
@@ -43,6 +58,18 @@ _SETTINGS: Final = (
     "protocol.allow=never",
     "maintenance.auto=false",
     "gc.auto=0",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.gitProxy=",
+    "core.pager=cat",
+    "core.useReplaceRefs=false",
+    "diff.external=",
+    "gpg.program=false",
+    "log.mailmap=false",
+    "log.showSignature=false",
+    "mailmap.blob=",
+    "mailmap.file=",
 )
 _ENVIRON: Final = {
     "LC_ALL": "C",
@@ -56,6 +83,9 @@ _ENVIRON: Final = {
 }
 _PASSED_ON: Final = ("PATH", "HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "DEVELOPER_DIR")
 """What git needs to find its programs and the user's settings. GIT_* variables are left out: they name repositories."""
+_SETTINGS_OF_USER: Final = ("HOME", "XDG_CONFIG_HOME")
+_NO_SETTINGS_OF_USER: Final = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+"""They may include files from anywhere, which a confined git cannot open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,35 +95,106 @@ class Git:
     folder: RootFolder
     program: str
     environ: Mapping[str, str]
+    is_confined: bool = False
+    """Whether git reads only what belongs to the project of the folder: for connections that are bound to it."""
 
     @classmethod
-    def find(cls, folder: RootFolder, environ: Mapping[str, str]) -> "Git":
+    def find(cls, folder: RootFolder, environ: Mapping[str, str], *, is_confined: bool = False) -> "Git":
         """Return the git found in this environment; raises Unavailable if there is none."""
         program = find_program("git", environ)
         if program is None:
             suggestion = "install git to search revisions"
             raise Unavailable("git is not installed", reason="git_not_found", suggestion=suggestion)
-        return cls(folder, program, {name: environ[name] for name in _PASSED_ON if name in environ} | _ENVIRON)
+        passed = {name: environ[name] for name in _PASSED_ON if name in environ}
+        return cls(folder, program, passed | _ENVIRON, is_confined)
 
     def start(self, arguments: Sequence[bytes | str]) -> "subprocess.Popen[bytes]":
         """Start a git command in the folder.
 
         Raises:
-            Unavailable: no process can be started, or the folder is gone.
+            Unavailable: no process can be started, or the folder is gone; repository_broken.
+            NotFound, Forbidden: a confined git has no repository here, or none that is the project's own.
 
         """
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        place = find_place(self.folder.path)
+        if place is not None:
+            check_files(place)
         try:
-            # By its descriptor if the platform can, since another folder may have taken the path of the root.
-            by_descriptor = sys.platform == "linux"
-            folder = b"/proc/self/fd/%d" % self.folder.descriptor() if by_descriptor else self.folder.path
-            return subprocess.Popen(
-                [self.program, "--no-pager", *settings, *arguments],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                cwd=folder, env=self.environ, bufsize=0,
-            )  # fmt: skip
+            if not self.is_confined:
+                return self._start(arguments, self.environ)
+            if place is None:
+                raise failure("not a git repository")
+            return self._start_for_project(arguments, place)
         except OSError as error:
             raise Unavailable(f"git cannot be run: {error.strerror}", reason="git_not_found") from error
+
+    def check_name(self, name: str) -> None:
+        """Refuse the name of a branch or tag whose file is a pipe or a device; raises Unavailable."""
+        place = find_place(self.folder.path)
+        if place is not None:
+            check_ref(place, name.encode("utf-8", "surrogateescape"))
+
+    def check_names(self) -> None:
+        """Refuse to list branches and tags if one is a pipe or a device; raises Unavailable."""
+        place = find_place(self.folder.path)
+        if place is not None:
+            check_refs(place)
+
+    def check_place(self) -> None:
+        """Refuse a repository that is no longer the project's own; raises as ``start``."""
+        place = find_place(self.folder.path)
+        if place is None:
+            raise failure("not a git repository")
+        find_readable(self.folder.path, place)
+
+    def _start_for_project(self, arguments: Sequence[bytes | str], place: GitPlace) -> "subprocess.Popen[bytes]":
+        """Start git on one repository; it can open only files of this one, and of the project."""
+        readable = find_readable(self.folder.path, place)
+        environ = {name: value for name, value in self.environ.items() if name not in _SETTINGS_OF_USER}
+        environ |= _NO_SETTINGS_OF_USER
+        environ["GIT_DIR"] = os.fsdecode(place.own)
+        if place.own != place.top:  # not bare
+            environ["GIT_WORK_TREE"] = os.fsdecode(place.top)
+        trusted = self._read_trust(place)
+        if not is_available():
+            return self._start(arguments, environ, trusted)
+        with ExitStack() as opened:
+            folders = [self.folder.descriptor()]
+            for path in readable:
+                number = os.open(path, FOLDER)
+                opened.callback(os.close, number)
+                folders.append(number)
+            return start_in_domain(lambda: self._start(arguments, environ, trusted), folders, self.program)
+
+    def _read_trust(self, place: GitPlace) -> list[str]:
+        """Return the user's ``safe.directory`` settings, needed only for a repository of another user."""
+        own = os.geteuid()
+        if all(Path(os.fsdecode(folder)).stat().st_uid == own for folder in place):
+            return []
+        settings = []
+        for scope in ("--global", "--system"):
+            with suppress(FlashgrepError), Output(self._start(["config", scope, "-z", "--get-all", "safe.directory"],
+                                                              self.environ)) as output:  # fmt: skip
+                output.end_input()
+                settings += [f"safe.directory={value}" for value in os.fsdecode(output.read_all()).split("\0") if value]
+        return settings
+
+    def _start(
+        self, arguments: Sequence[bytes | str], environ: Mapping[str, str], more: Sequence[str] = ()
+    ) -> "subprocess.Popen[bytes]":
+        settings = [word for setting in (*_SETTINGS, *more) for word in ("-c", setting)]
+        # By its descriptor if the platform can, since another folder may have taken the path of the root.
+        by_descriptor = sys.platform == "linux"
+        folder = b"/proc/self/fd/%d" % self.folder.descriptor() if by_descriptor else self.folder.path
+        process = subprocess.Popen(
+            [self.program, "--no-pager", *settings, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=folder, env=environ, bufsize=0,
+        )  # fmt: skip
+        if sys.platform == "linux":
+            with suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+        return process
 
     def run(self, *arguments: bytes | str) -> bytes:
         """Return the output of a git command.
@@ -153,6 +254,7 @@ class Output:
         self._held = bytearray()
         self._at = 0
         self._errors = bytearray()
+        self._started = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -225,6 +327,8 @@ class Output:
         while self._receive():
             if len(self._held) > MOST_OUTPUT:
                 raise Unavailable("the revision names more files than a project may have", reason="repository_broken")
+            if time.monotonic() - self._started > MOST_SECONDS:
+                raise Unavailable("git did not end in time", reason="repository_broken")
         return bytes(self._held)
 
     def wait(self) -> int:

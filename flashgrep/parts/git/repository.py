@@ -2,7 +2,8 @@
 
 As everywhere in this package, no command runs a program that the repository configures. ``rev-list`` ignores the
 settings of ``log`` (signatures, mailmaps). ``blame`` gets ``--no-textconv`` and a commit, since without a commit it
-would run the clean filters of the work tree. It does obey ``blame.ignoreRevsFile``, which only names a file to read.
+would run the clean filters of the work tree; and ``--no-ignore-revs-file``, since it would read whatever file
+``blame.ignoreRevsFile`` names.
 """
 
 import os
@@ -142,6 +143,9 @@ class Repository:
             Unavailable: object_missing, in a partial clone.
 
         """
+        base = re.match(_PART, name)
+        if base is not None:
+            self.git.check_name(base[0])
         # "^{commit}" peels annotated tags, and rejects names of trees and files.
         found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
         if found is None or found.data is None:
@@ -219,6 +223,7 @@ class Repository:
     def explain_unknown(self, name: str) -> NotFound:
         """Return the error for an unknown name, with the nearest names of branches and tags."""
         base = re.match(_PART, name)
+        self.git.check_names()
         known = self.git.run("for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)")
         names = known.decode("utf-8", "replace").splitlines()
         near = process.extract(base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST)
@@ -293,6 +298,7 @@ class BlameSpan(NamedTuple):
 
 def list_names(repository: Repository, most: int) -> list[NamedRevision]:
     """Return branches and tags, newest first; raises as ``Git.run``."""
+    repository.git.check_names()
     printed = repository.git.run(
         "for-each-ref", "--sort=-creatordate", f"--count={most}", f"--format={_NAMES}", *map(bytes.decode, _KINDS)
     )
@@ -335,7 +341,7 @@ def blame(
     wanted = f"-L{lines[0]},{lines[1]}"
     try:
         printed = repository.git.run(
-            "blame", "--no-textconv", "--no-progress", "--porcelain", wanted, start, "--", path
+            "blame", "--no-textconv", "--no-ignore-revs-file", "--no-progress", "--porcelain", wanted, start, "--", path
         )
     except Unavailable as error:
         # git has one exit status for all failures; LC_ALL=C makes its messages the same everywhere.

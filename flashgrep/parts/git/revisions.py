@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.api.view import Project
-from flashgrep.base.errors import InvalidParams, NotFound, TooLarge, Unavailable
+from flashgrep.base.checkpoint import Expired
+from flashgrep.base.errors import DeadlineExceeded, InvalidParams, NotFound, TooLarge, Unavailable
 from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.registry import Session
 from flashgrep.files.finder import GlobPage, Window, find_among
+from flashgrep.files.git_place import GitPlace, find_place, state_of
 from flashgrep.files.globs import GlobOptions, PathFilter
 from flashgrep.files.openat import RootFolder
 from flashgrep.files.read import SliceQuery, SliceResult, slice_content
@@ -34,6 +37,9 @@ from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.snapshot import SearchStats, Snapshot
 
+SLOW_SECONDS = 1.0
+BROKEN_SECONDS = 60.0
+"""For so long a broken repository that git took more than ``SLOW_SECONDS`` to reject is not asked again."""
 ResultT = TypeVar("ResultT")
 COUNT_UP_TO: Final = 20_000
 """Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
@@ -61,13 +67,29 @@ class RevisionFiles(Protocol):
         """Return the content of a file, without its data if that is longer than ``most``."""
 
 
+class BrokenRepository(NamedTuple):
+    """A repository that git could not read, and took long to say so."""
+
+    state: tuple[tuple[int, ...], ...]
+    """As ``state_of``: once it changes, git is asked again."""
+    until: float
+    message: str
+
+
 class Revisions(ProjectService):
     """The revisions of one project; its repository is opened by the first question about one."""
 
-    def __init__(self, project: Project, folder: RootFolder, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, project: Project, folder: RootFolder, environ: Mapping[str, str], *, is_confined: bool = False
+    ) -> None:
+        """``is_confined``: for connections bound to the project, which read only its own repository."""
         self._project = project
         self._folder = folder
         self._environ = environ
+        self._is_confined = is_confined
+        self._place: GitPlace | None = None
+        """Where the repository was at the last question."""
+        self._broken: BrokenRepository | None = None
         self._blobs: Blobs | None = None
         self._tables: list[RevisionTable] = []
         self._asked_at = 0.0
@@ -144,19 +166,45 @@ class Revisions(ProjectService):
 
     async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:
         try:
-            found = await self._project.in_turn(find)
+            found = await self._project.in_turn(lambda: self._run(find))
         except Unavailable as error:
             self.problem = error.message
             raise
         self.problem = ""
         return found
 
+    def _run(self, find: Callable[[], ResultT]) -> ResultT:
+        """Ask git; if it took long to say that the repository is broken, say so again without asking it."""
+        started = time.monotonic()
+        place = find_place(self._folder.path)
+        if place != self._place:
+            self.close()
+            self._place = place
+        state = state_of(place) if place is not None else ()
+        broken = self._broken
+        if broken is not None and broken.state == state and started < broken.until:
+            raise Unavailable(broken.message, reason="repository_broken")
+        try:
+            if self._is_confined and self._blobs is not None:
+                # The git that runs was confined when it started; since then ``.git`` may lead elsewhere.
+                self._blobs.repository.git.check_place()
+            return find()
+        except Expired:
+            raise DeadlineExceeded("git took longer than the call may") from None
+        except Unavailable as error:
+            if error.reason == "repository_broken" and time.monotonic() - started > SLOW_SECONDS:
+                self._broken = BrokenRepository(state, time.monotonic() + BROKEN_SECONDS, error.message)
+            raise
+
     def _repository(self) -> Blobs:
         self._asked_at = time.monotonic()
         # Without a lock, since opening runs git and may take long; the second one is discarded.
-        opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
+        opened = self._blobs or self._open()
         blobs = self._blobs = self._blobs or opened  # another thread may have been faster
         return blobs
+
+    def _open(self) -> Blobs:
+        return Blobs(Repository.open(Git.find(self._folder, self._environ, is_confined=self._is_confined)))
 
     def _find(self, name: str) -> "RevisionView":
         repository = self._repository().repository
@@ -200,11 +248,20 @@ class AnyRevisions(Protocol):
 
 
 REVISIONS: Final = ServiceKey[AnyRevisions]("revisions")
+BOUND_REVISIONS: Final = ServiceKey[AnyRevisions]("bound revisions")
+"""For connections bound to the project: only if the repository is the project's own."""
 
 
-async def open_revision(project: Project, rev: str) -> "RevisionView":
-    """Return a project as it is in a revision; raises as ``Revisions.at``."""
-    return await project.service(REVISIONS).at(rev)
+def find_revisions(project: Project, session: Session) -> AnyRevisions:
+    """Return a project's revisions, as far as a connection may read them: a bound one only its own repository's."""
+    if session.is_bound:
+        return project.service(BOUND_REVISIONS)
+    return project.service(REVISIONS)
+
+
+async def open_revision(project: Project, rev: str, session: Session) -> "RevisionView":
+    """Return a project as it is in a revision, as far as the connection may read it; raises as ``Revisions.at``."""
+    return await find_revisions(project, session).at(rev)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from flashgrep.indexer.progress import Progress
 from flashgrep.parts.git.changes import State
 from flashgrep.parts.git.program import Git
 from flashgrep.parts.git.repository import INDEX, NEAREST, Range, Repository, Revision, parse_revision
-from flashgrep.parts.git.revisions import REVISIONS, RevisionView, open_revision
+from flashgrep.parts.git.revisions import BOUND_REVISIONS, REVISIONS, RevisionView, open_revision
 from flashgrep.parts.meaning.embed.models import MODELS, Models
 from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS
@@ -308,7 +308,8 @@ class TeamProject:
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for the repository; raises Unavailable if it keeps nothing here."""
-        services = Services[Any]({REVISIONS: self, CHUNKS: self.catalogue.meaning})
+        # The server chooses the repositories, so bound connections read the same.
+        services = Services[Any]({REVISIONS: self, BOUND_REVISIONS: self, CHUNKS: self.catalogue.meaning})
         return services.find(key)
 
     def make_vectors_anew(self) -> None:
