@@ -21,6 +21,7 @@ from flashgrep.base.own_folders import NO_FOLDERS, Identity, PrivateFolders, ide
 from flashgrep.base.path_text import Literals, PathText, Places
 from flashgrep.files.globs import GlobOptions, GlobPatterns
 from flashgrep.files.openat import LISTING, NAMES, RootFiles, RootFolder
+from flashgrep.files.root import git_path, is_git_name
 from flashgrep.files.walk import Walker, WalkOptions
 
 MAX_LINKS = 5
@@ -196,10 +197,17 @@ def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, re
         raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
     if private.contain(real):
         raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
+    if _has_git_name(full, root) or _has_git_name(real, real_root):
+        raise git_path(raw)
     if not os.path.exists(real):
         raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
     base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
     return os.path.relpath(full, base) if full != base else b""
+
+
+def _has_git_name(path: bytes, root: bytes) -> bool:
+    """Return whether a path leads, below a root that it is inside of, to what git stores."""
+    return any(map(is_git_name, os.path.relpath(path, root).split(b"/")))
 
 
 def _is_inside(path: bytes, folder: bytes) -> bool:
@@ -330,7 +338,7 @@ class _Search:
     def _is_seen(self, name: bytes) -> bool:
         """Return whether an entry of this name may count; where rules apply, they may bring hidden ones back."""
         is_hidden = name[:1] == b"." and not self.options.include_hidden and self._ignore is None
-        return name != _STATE and not is_hidden
+        return name != _STATE and not is_hidden and not is_git_name(name)
 
     def _enters(self, folder: bytes) -> bool:
         """Return whether a walk would enter the folder, judging by its path."""
@@ -415,6 +423,8 @@ class _Search:
             # A link may lead anywhere in the project, except to the folder searched or one above it.
             real = os.path.realpath(self._base + path)
             if not _is_inside(real, self._real_root) or _is_inside(os.path.realpath(self._base), real):
+                return None
+            if _has_git_name(real, self._real_root):
                 return None
         if entry.is_dir(follow_symlinks=follow):
             inner = self._enter_folder(entry, path, folder)

@@ -13,6 +13,7 @@ the root; one inside the root could be written by the agent, and those repositor
 
 import os
 import stat
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.base.errors import Forbidden, Unavailable
@@ -20,6 +21,8 @@ from flashgrep.base.own_folders import MOST_CONFIG, read_git_file, read_pointer,
 
 MOST_ALTERNATES: Final = 64
 """Other object folders that one repository may borrow from; git itself follows five in a row."""
+MOST_ENTRIES: Final = 200_000
+"""Files and folders of a repository that are checked for links."""
 MOST_REFS: Final = 50_000
 """Files of branches and tags that are looked at; with more, git is asked without a look."""
 _OWN_FILES: Final = (b"HEAD", b"config.worktree", b"index", b"commondir", b"gitdir", b"sequencer")
@@ -153,6 +156,54 @@ def find_readable(root: bytes, place: GitPlace) -> list[bytes]:
         )
     outside = [folder for folder in (place.own, place.common) if not is_below(folder, root)]
     return [*outside, *_find_alternates(root, os.path.join(place.common, b"objects"))]
+
+
+def check_links(root: bytes, readable: Sequence[bytes], place: GitPlace) -> None:
+    """Refuse a repository with a link that leads out of the root; where the kernel does not confine git.
+
+    A link that is put there between this check and git's reading is not noticed.
+
+    Raises:
+        Forbidden: repository_outside, such a link, or more than ``MOST_ENTRIES`` files.
+
+    """
+    root = os.path.realpath(root)
+    allowed = (root, *readable)
+    # What lies outside the root cannot be written by an agent in it.
+    ahead = [folder for folder in {place.own, place.common} if is_below(folder, root)]
+    seen: set[bytes] = set()
+    count = 0
+    while ahead:
+        folder = ahead.pop()
+        if folder in seen:  # links may lead in circles
+            continue
+        seen.add(folder)
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:  # git cannot list it either
+            continue
+        count += len(entries)
+        if count > MOST_ENTRIES:
+            raise Forbidden(
+                "the repository has too many files to check where they lead",
+                reason="repository_outside",
+                suggestion="git gc; or ask on a connection that is not bound to the project",
+            )
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                ahead.append(entry.path)
+                continue
+            if not entry.is_symlink():
+                continue
+            target = os.path.realpath(entry.path)
+            if not any(is_below(target, folder) for folder in allowed):
+                raise Forbidden(
+                    "a link among the repository's files leads out of the project",
+                    reason="repository_outside",
+                    suggestion="replace the link by what it leads to; or ask on a connection that is not bound to it",
+                )
+            if is_below(target, root) and os.path.isdir(target):
+                ahead.append(target)
 
 
 def is_below(path: bytes, folder: bytes) -> bool:

@@ -22,11 +22,11 @@ from flashgrep.base.paths import check_private, make_private
 from flashgrep.files.openat import FILE, FOLDER, LISTING, Descriptor
 from flashgrep.files.system import format_path, missing, not_a_file, protected_path, translate_error, translate_errors
 
-PROTECTED = frozenset({".git", ".flashgrep"})
+_GIT_NAMES = frozenset({".git", "git~1"})  # what an 8.3 file system may call it, too
+PROTECTED = _GIT_NAMES | {".flashgrep", "flashg~1"}
 """Names that are never written: git's own folder and ours."""
 # Code points HFS+ drops from a name, so that ".g<200c>it" opens ".git"; the list is git's (utf8.c, next_hfs_char).
 _IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-_SHORT_NAMES = frozenset({"git~1", "flashg~1"})  # what an 8.3 file system may call them
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
 
@@ -117,8 +117,8 @@ class Root:
     def place(self, path: bytes, *, follow: bool = True, write: bool = False, parents: bool = False) -> Place:
         """Walk to a path and return where it ends; the last name need not exist.
 
-        ``follow`` resolves a link at the end too; ``write`` refuses protected names anywhere on the way; ``parents``
-        makes missing folders.
+        ``follow`` resolves a link at the end too; ``write`` refuses protected names anywhere on the way, as ``.git``
+        always is; ``parents`` makes missing folders.
 
         Raises:
             Forbidden: outside_root, protected_path, permission_denied.
@@ -232,9 +232,11 @@ class _Walk:
             if name == b"..":
                 self._go_back()
                 continue
-            # Each name of the way, of links' targets too: a link "docs -> .git" must not lead a write there.
+            # Each name of the way, of links' targets too: a link "docs -> .git" must not lead a call there.
             if self._write and is_protected(name):
                 raise protected_path(self._asked)
+            if is_git_name(name):
+                raise git_path(self._asked)
             if self._ahead:
                 self._enter(name)
                 continue
@@ -312,19 +314,33 @@ class _Walk:
 
 
 def is_protected(name: bytes) -> bool:
-    """Return whether a file system could take this name for a protected one: case, ignored characters, short names."""
+    """Return whether a file system could take this name for one that is never written, as ``.git``."""
+    return _fold(name) in PROTECTED
+
+
+def is_git_name(name: bytes) -> bool:
+    """Return whether a file system could take this name for ``.git``, which git alone reads."""
+    return _fold(name) in _GIT_NAMES
+
+
+def _fold(name: bytes) -> str:
+    """Return the plain form of what may be a protected name: case, ignored characters; empty for most others."""
     # Most names have none of these first characters: the costly folding below is for the few others.
     if not (name.startswith(b".") or b"~" in name or name[:1] >= b"\x80"):
-        return False
+        return ""
     # NTFS: what follows ":" names a stream of the same file, and dots and spaces at the end are dropped.
-    plain = name.decode("utf-8", "replace").translate(_IGNORED).partition(":")[0].rstrip(" .").casefold()
-    return plain in PROTECTED or plain in _SHORT_NAMES
+    return name.decode("utf-8", "replace").translate(_IGNORED).partition(":")[0].rstrip(" .").casefold()
 
 
 def outside_root(path: bytes) -> Forbidden:
     """Return the error for a path that leaves the root."""
     shown = format_path(path)
     return Forbidden(f"path leaves the project: {shown}", target_path=shown)
+
+
+def git_path(path: bytes) -> Forbidden:
+    """Return the error for a path to what git stores: addresses in its settings may hold a password."""
+    return protected_path(path, "read by git alone")
 
 
 def check_not_private(root: Root, status: os.stat_result, path: bytes) -> None:

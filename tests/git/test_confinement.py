@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.base.errors import Forbidden, NotFound, Unavailable
+from flashgrep.parts.git import program
 from flashgrep.parts.git.repository import blame
 from flashgrep.parts.git.revisions import BOUND_REVISIONS
 from tests.conftest import DaemonAtHand, MakeProject, Wire
@@ -311,3 +313,38 @@ def test_a_shared_clone_borrows_only_where_the_file_is_outside(
     (clone / ".git" / "objects" / "info" / "alternates").unlink()
     wire = bind(daemon, opened, clone)
     assert wire.call("list_files", rev="HEAD")["files"] == ["secret.txt"]
+
+
+@pytest.mark.parametrize("lead", WAYS)
+async def test_without_landlock_no_pointer_and_no_link_leads_out(
+    short: Path, victim: Path, lead: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "is_available", lambda: False)
+    root = short / "root"
+    root.mkdir()
+    git(root, "init", "-q")
+    put(root, {"a.txt": b"word\n"})
+    commit(root)
+    async with opened_project(root, environ=dict(os.environ)) as workspace:
+        revisions = workspace.service(BOUND_REVISIONS)
+        assert list((await revisions.at("HEAD")).files) == [b"a.txt"]
+        lead(root, victim)
+        for rev in ("HEAD", ":index"):
+            with pytest.raises((Forbidden, NotFound, Unavailable)):
+                await revisions.at(rev)
+
+
+async def test_without_landlock_a_link_inside_the_project_is_followed_and_circles_end(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "is_available", lambda: False)
+    root = short / "root"
+    root.mkdir()
+    git(root, "init", "-q")
+    put(root, {"a.txt": b"word\n"})
+    commit(root)
+    shutil.move(root / ".git" / "objects", root / "moved")
+    (root / ".git" / "objects").symlink_to("../moved")
+    (root / "moved" / "circle").symlink_to("../.git")
+    async with opened_project(root, environ=dict(os.environ)) as workspace:
+        assert b"a.txt" in (await workspace.service(BOUND_REVISIONS).at("HEAD")).files

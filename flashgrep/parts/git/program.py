@@ -28,7 +28,15 @@ from typing import Final, NamedTuple, Self
 from flashgrep.base.checkpoint import blocking, stop_if_over
 from flashgrep.base.errors import FlashgrepError, Forbidden, NotFound, Unavailable, clip
 from flashgrep.base.paths import find_program
-from flashgrep.files.git_place import GitPlace, check_files, check_ref, check_refs, find_place, find_readable
+from flashgrep.files.git_place import (
+    GitPlace,
+    check_files,
+    check_links,
+    check_ref,
+    check_refs,
+    find_place,
+    find_readable,
+)
 from flashgrep.files.openat import FOLDER, RootFolder
 from flashgrep.parts.git.landlock import is_available, start_in_domain
 
@@ -145,11 +153,18 @@ class Git:
         place = find_place(self.folder.path)
         if place is None:
             raise failure("not a git repository")
-        find_readable(self.folder.path, place)
+        self._find_readable(place)
+
+    def _find_readable(self, place: GitPlace) -> list[bytes]:
+        """Return what else than the root a confined git may read; raises as ``start``."""
+        readable = find_readable(self.folder.path, place)
+        if not is_available():
+            check_links(self.folder.path, readable, place)
+        return readable
 
     def _start_for_project(self, arguments: Sequence[bytes | str], place: GitPlace) -> "subprocess.Popen[bytes]":
         """Start git on one repository; it can open only files of this one, and of the project."""
-        readable = find_readable(self.folder.path, place)
+        readable = self._find_readable(place)
         environ = {name: value for name, value in self.environ.items() if name not in _SETTINGS_OF_USER}
         environ |= _NO_SETTINGS_OF_USER
         environ["GIT_DIR"] = os.fsdecode(place.own)

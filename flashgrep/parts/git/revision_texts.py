@@ -77,7 +77,8 @@ class RevisionTexts:
             if parse:
                 self._to_parse.add(name)
         # The environment is inherited from the daemon.
-        self._objects = ObjectReader(Git.find(project.root, os.environ))
+        # All connections find what is stored here, bound ones, too.
+        self._objects = ObjectReader(Git.find(project.root, os.environ, is_confined=True))
         self._unparsed: list[tuple[int, bytes, bytes, int]] = []
 
     def close(self) -> None:
