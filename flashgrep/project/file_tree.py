@@ -145,7 +145,13 @@ class Tree:
 
     def count_skips(self) -> dict[str, int]:
         """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
-        return self.with_unread(Counter(self.table.skipped.values()))
+        counts: Counter[str] = Counter()
+        for path, reason in self.table.skipped.items():
+            # The index may have read a file that is not ours any more: its folder was closed meanwhile.
+            mark = self.pending.get(path)
+            if mark is None or mark.ours:
+                counts[reason] += 1
+        return self.with_unread(counts)
 
     def with_unread(self, skipped: Mapping[str, int]) -> dict[str, int]:
         """Return these counts with the folders that cannot be read among the unreadable."""

@@ -41,8 +41,8 @@ class Limits:
     queued_bytes: int = 16 * MIB
     """Bytes of answers waiting for a slow reader; beyond it, its calls wait too."""
     unread_bytes: int = 2 * MIB
-    """Bytes of unread answers above which none of a client's lookups begins: who does not read gets no work. Two answers of
-    10,000 hits, so that the next one is computed while a client reads the last."""
+    """Bytes of unread answers above which none of a client's lookups begins: who does not read gets no work. Nearly two
+    answers of 10,000 hits, so that the next one is computed while a client reads the last."""
     unread_bytes_of_all: int = 32 * MIB
     """The same for all connections together; above it, a client with any unread byte gets no more work."""
     connections: int = 1024

@@ -289,6 +289,7 @@ async def test_a_mistake_in_a_question_is_answered_by_a_scan_and_leaves_the_inde
     some_tree(root, random.Random(2))
     async with opened(root) as workspace:
         await indexed(workspace)
+        await workspace.wait_embedded()  # a later stage would clear what is said of the index
         reader = workspace.index.reader
 
         def misread(snapshot: Snapshot) -> str:

@@ -453,9 +453,14 @@ def test_a_connection_that_ends_while_the_port_opens_leaves_none(cold_daemon: Da
 
 def _start_command(daemon: DaemonAtHand, *command: str) -> subprocess.Popen[str]:
     arguments = [FGREP, *command, "--port", "0"]
-    return subprocess.Popen(
-        arguments, env=daemon.environ, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    # Tests that run under nohup ignore the signal, and a child would inherit that.
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            arguments, env=daemon.environ, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+    finally:
+        signal.signal(signal.SIGHUP, inherited)
 
 
 def _read_port(running: subprocess.Popen[str]) -> int:
