@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
+from flashgrep.api.service import PART_LEFT_OUT
 from flashgrep.api.view import Project, View
 from flashgrep.base.errors import Unavailable
 from flashgrep.base.registry import Session
@@ -21,15 +22,15 @@ class BestDefinition(NamedTuple):
 
 
 async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
-    raise Unavailable("symbols are not installed: the part `symbols` is left out")
+    raise Unavailable("symbols are not installed: the part `symbols` is left out", reason=PART_LEFT_OUT)
 
 
 async def _refuse_embedding(_host: object, _provider: object) -> object:
-    raise Unavailable("search by meaning is not installed: the part `meaning` is left out")
+    raise Unavailable("search by meaning is not installed: the part `meaning` is left out", reason=PART_LEFT_OUT)
 
 
 async def _refuse_revision(_project: Project, _rev: str, _session: Session) -> View:
-    raise Unavailable("revisions are not installed: the part `git` is left out")
+    raise Unavailable("revisions are not installed: the part `git` is left out", reason=PART_LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,15 @@
 """What a part keeps for a project, or for all projects of a host, between questions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from flashgrep.base.errors import Unavailable
 
 ServiceT = TypeVar("ServiceT")
 KindT = TypeVar("KindT")
+
+PART_LEFT_OUT: Final = "part_left_out"
+"""The reason of errors about what a part would answer that is not there."""
 
 
 class ServiceKey(Generic[ServiceT]):
@@ -89,5 +92,5 @@ class Services(Generic[KindT]):
         """
         service: ServiceT | None = self._services.get(key.name)
         if service is None:
-            raise Unavailable(f"not here: {key.name}; the part that has them is left out", reason="part_left_out")
+            raise Unavailable(f"not here: {key.name}; the part that has them is left out", reason=PART_LEFT_OUT)
         return service

@@ -225,6 +225,11 @@ def list_former_files(root: Path) -> list[Path]:
         return []
 
 
+def is_below(path: bytes, folder: bytes) -> bool:
+    """Return whether a path is a folder or inside it, by their names; both absolute, and without links or dots."""
+    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+
+
 class PrivateFolders:
     """The state, settings and cache folders by device and inode: no link, case or ``..`` gets around that."""
 

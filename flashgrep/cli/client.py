@@ -13,7 +13,7 @@ from importlib import import_module
 from socket import socket
 
 from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
-from flashgrep.cli.launcher import LOCAL, STDIO, read_commands
+from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
 from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.rpc.connect import (
     Answer,
@@ -44,7 +44,7 @@ def find_command(name: str) -> tuple[str, str, str] | None:
     if name in known:
         return known[name]
     try:
-        return read_commands(os.path.join(state_folder(os.environ), "commands.tsv")).get(name)
+        return read_commands(os.path.join(state_folder(os.environ), TABLE)).get(name)
     except OSError:  # there is no such part
         return None
 

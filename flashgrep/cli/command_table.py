@@ -7,14 +7,11 @@ theirs into the state folder.
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final
 
 from flashgrep.api.part import Part, make_registry
 from flashgrep.base.paths import Paths
 from flashgrep.base.registry import Registry
-from flashgrep.cli.launcher import LOCAL, STDIO, read_commands
-
-TABLE: Final = "commands.tsv"
+from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
 
 
 def format_table(registry: Registry, parts: Iterable[Part]) -> str:

@@ -22,6 +22,8 @@ import sys
 PROTOCOLS = frozenset({"lsp", "mcp", "rpc"})
 """Commands that speak a protocol over standard input, which is usually a pipe."""
 OPTIONS = frozenset({"--help", "--version"})
+TABLE = "commands.tsv"
+"""The table of commands: next to this module, and the daemon's in the state folder for parts of other packages."""
 LOCAL = "local"
 """Marks, in the table, commands that run in the client's process."""
 STDIO = "stdio"
@@ -55,7 +57,7 @@ def read_commands(path: str = "") -> dict[str, tuple[str, str, str]]:
 
     The table is generated from the declarations, since the methods and all they stand on take 0.3 s to import.
     """
-    with open(path or os.path.join(os.path.dirname(__file__), "commands.tsv"), "rb") as table:
+    with open(path or os.path.join(os.path.dirname(__file__), TABLE), "rb") as table:
         rows = (line.split("\t") for line in table.read().decode().splitlines())
         return {name: (safety, summary, target) for name, safety, summary, target in rows}
 

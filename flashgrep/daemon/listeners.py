@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
+from flashgrep.api.service import PART_LEFT_OUT
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
 from flashgrep.base.paths import Paths, make_project_folder, project_socket
@@ -185,7 +186,7 @@ class HttpListener:
             if self.port is not None:
                 return self.port
             if not self._module:
-                raise Unavailable("no HTTP here: the part `http` is left out", reason="part_left_out")
+                raise Unavailable("no HTTP here: the part `http` is left out", reason=PART_LEFT_OUT)
             module: Any = await run_sync(import_module, self._module)
             try:
                 listener = module.listen(port)

@@ -17,7 +17,7 @@ import numpy as np
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.base.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
+from flashgrep.base.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify, is_below
 from flashgrep.base.path_text import Literals, PathText, Places
 from flashgrep.files.globs import GlobOptions, GlobPatterns
 from flashgrep.files.openat import LISTING, NAMES, RootFiles, RootFolder
@@ -193,7 +193,7 @@ def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, re
     real_root = os.path.realpath(root)
     full = os.path.normpath(os.path.join(root, raw))
     real = os.path.realpath(full)
-    if not _is_inside(real, real_root) or not (_is_inside(full, os.path.normpath(root)) or _is_inside(full, real_root)):
+    if not is_below(real, real_root) or not (is_below(full, os.path.normpath(root)) or is_below(full, real_root)):
         raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
     if private.contain(real):
         raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
@@ -201,17 +201,13 @@ def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, re
         raise git_path(raw)
     if not os.path.exists(real):
         raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
-    base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
+    base = os.path.normpath(root) if is_below(full, os.path.normpath(root)) else real_root
     return os.path.relpath(full, base) if full != base else b""
 
 
 def _has_git_name(path: bytes, root: bytes) -> bool:
     """Return whether a path leads, below a root that it is inside of, to what git stores."""
     return any(map(is_git_name, os.path.relpath(path, root).split(b"/")))
-
-
-def _is_inside(path: bytes, folder: bytes) -> bool:
-    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +418,7 @@ class _Search:
         if follow and entry.is_symlink():
             # A link may lead anywhere in the project, except to the folder searched or one above it.
             real = os.path.realpath(self._base + path)
-            if not _is_inside(real, self._real_root) or _is_inside(os.path.realpath(self._base), real):
+            if not is_below(real, self._real_root) or is_below(os.path.realpath(self._base), real):
                 return None
             if _has_git_name(real, self._real_root):
                 return None

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.base.errors import Forbidden, Unavailable
-from flashgrep.base.own_folders import MOST_CONFIG, read_git_file, read_pointer, read_work_tree
+from flashgrep.base.own_folders import MOST_CONFIG, is_below, read_git_file, read_pointer, read_work_tree
 
 MOST_ALTERNATES: Final = 64
 """Other object folders that one repository may borrow from; git itself follows five in a row."""
@@ -204,11 +204,6 @@ def check_links(root: bytes, readable: Sequence[bytes], place: GitPlace) -> None
                 )
             if is_below(target, root) and os.path.isdir(target):
                 ahead.append(target)
-
-
-def is_below(path: bytes, folder: bytes) -> bool:
-    """Return whether a path is a folder or below it; both without links."""
-    return (path + b"/").startswith(folder.rstrip(b"/") + b"/")
 
 
 def _is_listed(root: bytes, place: GitPlace) -> bool:

@@ -1,7 +1,7 @@
 """A late stage as the store sees it, and rows of a part as its readers do: declared by the part that makes them."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -49,8 +49,3 @@ class Stage:
     """Returns those texts that may have each identifier of a text as a word, see ``TextIndex.with_words``."""
     measure: Callable[[sqlite3.Connection, int], Mapping[str, int]] = measure_nothing
     """Returns figures of ``IndexSize`` about a project, by name."""
-
-
-def join_stages(groups: Collection[Collection[Stage]]) -> tuple[Stage, ...]:
-    """Return the stages of several parts, in one sequence."""
-    return tuple(stage for group in groups for stage in group)

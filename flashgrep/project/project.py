@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.coverage import COUNT_UP_TO, Coverage, milliseconds_since
 from flashgrep.api.part import Part
 from flashgrep.api.service import ProjectService, ServiceKey, Services
 from flashgrep.base.errors import Busy, TooLarge
@@ -33,7 +33,6 @@ from flashgrep.files.watch import watch
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LateStage
-from flashgrep.index.stage import join_stages
 from flashgrep.indexer.index_scheduler import ProjectIndexing
 from flashgrep.indexer.job import ProjectJob, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
@@ -54,8 +53,6 @@ UNASKED_SECONDS = 1800.0
 END_SECONDS = 5.0
 """Time for background work to end, which it does at its next wait."""
 
-COUNT_UP_TO: Final = 20_000
-"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
 UNLISTED: Final = "the project's files have not all been listed yet"
 BARE: Final = "a bare repository has no work tree; query, get_symbol, read_code and file lists answer about HEAD"
 
@@ -140,7 +137,8 @@ class Workspace:
         for part in parts:
             functions.update(part.indexer_functions)
         self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions, functions)
-        self.index = ProjectIndex(self.store.file, root, versions, join_stages([part.stages for part in parts]))
+        stages = tuple(stage for part in parts for stage in part.stages)
+        self.index = ProjectIndex(self.store.file, root, versions, stages)
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         # Before anything below it is opened: a later folder at this path is another one.
         self._identity = _identity(self.path)

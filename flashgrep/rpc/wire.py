@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from flashgrep.base.scheduler import THREADS_PER_FLOW
+
 CHUNK = 64 * 1024  # the default size of a socket's buffer: larger reads gain nothing
 BLANK = b" \t\r\n"
 MIB = 1024 * 1024
-LOOKUPS_AT_ONCE = 4
-"""Lookups of one connection that are under way: the scheduler starts no more of one connection either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,5 +299,5 @@ class Pace:
     def _open(self) -> None:
         if self._queue.has_delivered and not self._is_open:
             self._is_open = True
-            for _ in range(LOOKUPS_AT_ONCE - 1):
+            for _ in range(THREADS_PER_FLOW - 1):
                 self._slots.release()

@@ -239,6 +239,8 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     assert list(Path(cache, "stores").glob("*/index.db"))
     (root / ".flashgrep" / "index.db").write_bytes(b"an earlier version's")
     assert "holds index.db: never read" in cold_daemon.run("doctor").stdout
+    for name in ("commands.tsv", "commands.new", "token.new"):  # of parts of other packages, and of killed processes
+        (Path(cold_daemon.paths.state) / name).touch()
     mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.paths.state]
     pid = cold_daemon.status()["pid"]
     dry = cold_daemon.run("uninstall", "--dry-run")

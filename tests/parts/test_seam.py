@@ -63,7 +63,7 @@ def test_the_core_answers_without_any_part(cold_daemon: DaemonAtHand, project: M
             refused = (("query", {"query": "weave", "rev": "HEAD"}), ("read_code", {"symbol_name": "weave"}))
             for method, params in refused:
                 error = wire.fail(method, **params)
-                assert error["code"] == UNAVAILABLE, error
+                assert (error["code"], error["data"]["reason"]) == (UNAVAILABLE, "part_left_out"), error
                 assert "left out" in error["message"]
 
 

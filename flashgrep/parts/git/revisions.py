@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.coverage import COUNT_UP_TO, Coverage, milliseconds_since
 from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import Expired
@@ -41,8 +41,6 @@ SLOW_SECONDS = 1.0
 BROKEN_SECONDS = 60.0
 """For so long a broken repository that git took more than ``SLOW_SECONDS`` to reject is not asked again."""
 ResultT = TypeVar("ResultT")
-COUNT_UP_TO: Final = 20_000
-"""Maximum number of files a filter is tried on to count how many it selects (about 1 ms)."""
 
 
 class RevisionFiles(Protocol):

@@ -20,6 +20,7 @@ from flashgrep.base.own_folders import PROJECTS, STORES
 from flashgrep.base.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.hosts.host_settings import (
@@ -62,7 +63,10 @@ vim.opt.runtimepath:prepend("{folder}")
 _CURSOR_FOLDER: Final = ".cursor"
 _CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
 _CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
-MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
+MINE = frozenset(
+    {"daemon.sock", "daemon.lock", "start.lock", "token", "token.new", "daemon.log", "daemon.log.1", "crash.log"}
+    | {TABLE, "commands.new"}
+)
 PROJECTS_FILE = "projects.json"
 
 
